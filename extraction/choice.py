@@ -134,7 +134,11 @@ def _chosen(graph: EGraph, node_of: Mapping[ClassId, int], number: int) -> int:
             f"e-class {graph.ids[number]!r} is needed but has no e-node; its e-nodes are "
             f"{list(graph.members[number][:5])}"
         )
-    if not 0 <= node < len(graph.nodes) or node not in graph.members[number]:
+    if (
+        not 0 <= node < len(graph.nodes)
+        or graph.class_of[node] != number
+        or graph.nodes[node].cost == math.inf
+    ):
         raise WrongClassError(
             f"e-class {graph.ids[number]!r} was given e-node {node}; its e-nodes of finite "
             f"cost are {list(graph.members[number][:5])}"
@@ -169,7 +173,7 @@ def close(
     node_of = {graph.ids[number]: node for number, node in chosen.items()}
     needed = order(graph, node_of)
     cost = math.fsum(graph.nodes[node].cost for node in needed.values())
-    proven = cost - bound <= TOLERANCE * max(1.0, abs(cost))
+    proven = cost - bound <= TOLERANCE * cost
     status: Status = "optimal" if proven else "timed out" if timed_out else "feasible"
     return Choice(
         node_of=MappingProxyType({graph.ids[number]: node for number, node in needed.items()}),
