@@ -1,0 +1,1 @@
+"""Optimize ONNX models: equality saturation, exact extraction, measured costs."""
