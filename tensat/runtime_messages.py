@@ -1,0 +1,169 @@
+"""What we and the runtime's child process tell each other: plain values, pickled.
+
+The child imports this module too, so it needs nothing but numpy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+Feeds = dict[str, np.ndarray]
+"""Values by input name."""
+
+
+class Level(StrEnum):
+    """How much the runtime optimizes by itself; values are its own names."""
+
+    NONE = "ORT_DISABLE_ALL"
+    BASIC = "ORT_ENABLE_BASIC"
+    EXTENDED = "ORT_ENABLE_EXTENDED"
+    ALL = "ORT_ENABLE_ALL"
+
+
+class FailureKind(StrEnum):
+    """Why the child gave no result."""
+
+    ERROR = "error"  # an exception, its text is passed on
+    CRASHED = "crashed"  # the process ended by itself: a signal, out of memory
+    TIMED_OUT = "timed out"  # it was ended by us
+    UNAVAILABLE = "unavailable"  # it cannot be started
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A result that did not come.
+
+    Attributes:
+        kind: Why.
+        text: One line: what the runtime said, or which signal ended it.
+    """
+
+    kind: FailureKind
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}" if self.text else str(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A model file under the options with which the runtime loads it.
+
+    Attributes:
+        path: The file; external data lies beside it.
+        level: The runtime's own optimization.
+        threads: Threads that compute; with 1 it is the calling one.
+        copy: Sessions of different copies share nothing.
+    """
+
+    path: str
+    level: Level = Level.ALL
+    threads: int = 1
+    copy: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An input or output as the runtime declares it.
+
+    Attributes:
+        name: Its name.
+        type: The runtime's type text, such as `tensor(float)`.
+        dims: Sizes, symbols, or None; as far as the model states them.
+    """
+
+    name: str
+    type: str
+    dims: tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a program takes and gives."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The type and sizes that a value had in one run.
+
+    Attributes:
+        dtype: NumPy's name; `object` for strings.
+        dims: Sizes; None for what is no tensor.
+    """
+
+    dtype: str
+    dims: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A tensor to make in the child, since random numbers need no pipe.
+
+    Attributes:
+        name: Its name in the model.
+        onnx_type: ONNX's number of the element type.
+        dims: Sizes.
+        below: Integers are drawn from 0 up to this; floats lie in [0.25, 1.25).
+        value: All elements have this value instead, where given.
+    """
+
+    name: str
+    onnx_type: int
+    dims: tuple[int, ...]
+    below: int = 2
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A small model to be timed.
+
+    Attributes:
+        model: Serialized; its large constants are external and listed in `constants`.
+        inputs: The inputs to feed.
+        constants: Initializers to make.
+        outputs: (name, ONNX type, sizes) of the outputs, to bind buffers in advance.
+        copies: How many copies of the operator the model holds; the time is per copy.
+        seed: For the random numbers.
+        threads: Threads that compute.
+        budget: Seconds to spend on repetitions.
+    """
+
+    model: bytes
+    inputs: tuple[Filling, ...]
+    constants: tuple[Filling, ...]
+    outputs: tuple[Filling, ...]
+    copies: int = 1
+    seed: int = 0
+    threads: int = 1
+    budget: float = 0.015
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long one copy of a kernel takes.
+
+    Attributes:
+        seconds: Median, the overhead of a run subtracted.
+        spread: Half the distance of the quartiles over the median.
+        runs: Repetitions.
+    """
+
+    seconds: float
+    spread: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call: the name of a function of the child and its arguments."""
+
+    name: str
+    arguments: tuple[Any, ...] = field(default=())
