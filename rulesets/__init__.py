@@ -1,0 +1,1 @@
+"""Operators and what they mean, and the rewrite rules over them."""

@@ -1,0 +1,197 @@
+"""Operators that move elements: their results hold elements of their arguments.
+
+Every axis is counted from the front. In `Slice`, an offset may be negative (counted from
+the end) or `END` only on an axis whose size is symbolic; with a negative step, -1 as end
+means "before the first element".
+"""
+
+from typing import Final
+
+from rulesets.errors import ShapeError
+from rulesets.ops.spec import (
+    ANY,
+    INDICES,
+    Attribute,
+    Attributes,
+    Operator,
+    axis_in,
+    check_arity,
+    integer,
+    integers,
+    require,
+    same_dtype,
+    shaped,
+    sizes,
+)
+from rulesets.size import Size, ceil_div, product, provably_nonnegative, total
+from rulesets.tensor import Shape, Tensor, broadcast, elements
+
+END: Final = 2**63 - 1
+
+
+def _transpose(attributes: Attributes, x: Shape) -> Shape:
+    perm = integers(attributes, "perm")
+    ordered = sorted(perm) == list(range(len(x)))
+    require(ordered, f"perm must be a permutation of {len(x)} axes", perm)
+    return tuple([x[axis] for axis in perm])
+
+
+def _reshape(attributes: Attributes, x: Shape) -> Shape:
+    shape = sizes(attributes, "shape")
+    same = elements(x) == elements(shape)
+    require(same, "elements must stay equal in number", (x, shape))
+    return shape
+
+
+def _check_axes(axes: tuple[int, ...], rank: int) -> None:
+    fits = axes == tuple(sorted(set(axes))) and all(0 <= axis < rank for axis in axes)
+    require(fits, f"axes must be ascending and less than rank {rank}", axes)
+
+
+def _squeeze(attributes: Attributes, x: Shape) -> Shape:
+    axes = integers(attributes, "axes")
+    _check_axes(axes, len(x))
+    require(all(x[axis] == 1 for axis in axes), f"axes {axes} must have size 1", x)
+    return tuple([size for axis, size in enumerate(x) if axis not in axes])
+
+
+def _unsqueeze(attributes: Attributes, x: Shape) -> Shape:
+    axes = integers(attributes, "axes")
+    rank = len(x) + len(axes)
+    _check_axes(axes, rank)
+    rest = iter(x)
+    return tuple([1 if axis in axes else next(rest) for axis in range(rank)])
+
+
+def _flatten(attributes: Attributes, x: Shape) -> Shape:
+    axis = integer(attributes, "axis")
+    require(0 <= axis <= len(x), f"axis must be at least 0 and at most {len(x)}", axis)
+    return (product(x[:axis]), product(x[axis:]))
+
+
+def _concat(attributes: Attributes, *shapes: Shape) -> Shape:
+    first = shapes[0]
+    axis = axis_in(attributes, "axis", len(first))
+    before, after = first[:axis], first[axis + 1 :]
+    fits = all(one[:axis] == before and one[axis + 1 :] == after for one in shapes)
+    require(fits, f"sizes but those of axis {axis} must be equal", shapes)
+    return (*before, total(one[axis] for one in shapes), *after)
+
+
+def _split(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    check_arity(inputs, 1, 1)
+    dtype, x = same_dtype(inputs, ANY), inputs[0].shape
+    parts = sizes(attributes, "parts")
+    if x is None:
+        return tuple([Tensor(dtype, None) for _ in parts])
+    axis = axis_in(attributes, "axis", len(x))
+    require(bool(parts) and total(parts) == x[axis], f"parts must sum to {x[axis]}", parts)
+    return tuple([Tensor(dtype, (*x[:axis], part, *x[axis + 1 :])) for part in parts])
+
+
+def _offset(value: int, size: Size) -> Size:
+    """Return the position an offset of `Slice` means on an axis of this size."""
+    if value == END:
+        return size
+    position = value if value >= 0 else size + value
+    inside = provably_nonnegative(position) and provably_nonnegative(size - position)
+    require(inside, f"offset must be inside an axis of size {size}", value)
+    return position
+
+
+def slice_size(size: Size, start: int, end: int, step: int) -> Size:
+    """Return the size of a sliced axis.
+
+    Raises:
+        ShapeError: The step is 0, or the offsets are not known to be inside the axis.
+    """
+    require(step != 0, "step must not be 0", step)
+    if step < 0:
+        inside = isinstance(size, int) and 0 <= start < size and -1 <= end < size
+        require(inside, f"offsets must be inside an axis of size {size}", (start, end))
+        return max(0, (start - end - step - 1) // -step)
+    length = _offset(end, size) - _offset(start, size)
+    if isinstance(length, int):
+        return max(0, -(-length // step))
+    require(provably_nonnegative(length), "end must not be before start", (start, end))
+    return ceil_div(length, step)
+
+
+def _slice(attributes: Attributes, x: Shape) -> Shape:
+    axes, steps = integers(attributes, "axes"), integers(attributes, "steps")
+    starts, ends = integers(attributes, "starts"), integers(attributes, "ends")
+    _check_axes(axes, len(x))
+    lengths = (len(starts), len(ends), len(axes), len(steps))
+    require(len(set(lengths)) == 1, "starts, ends, axes, steps of one length", lengths)
+    result = list(x)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        result[axis] = slice_size(x[axis], start, end, step)
+    return tuple(result)
+
+
+def _pad(attributes: Attributes, x: Shape) -> Shape:
+    pads, rank = integers(attributes, "pads"), len(x)
+    require(len(pads) == 2 * rank, f"pads must be {2 * rank} numbers", pads)
+    result = tuple([x[axis] + (pads[axis] + pads[rank + axis]) for axis in range(rank)])
+    fits = all(not isinstance(size, int) or size >= 0 for size in result)
+    require(fits, f"pads must not remove more than there is in {x}", pads)
+    return result
+
+
+def _expand(attributes: Attributes, x: Shape) -> Shape:
+    shape = sizes(attributes, "shape")
+    fits = len(x) <= len(shape) and broadcast(x, shape) == shape
+    require(fits, f"argument must broadcast to shape {shape}", x)
+    return shape
+
+
+def _gather(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    check_arity(inputs, 2, 2)
+    dtype, x = same_dtype(inputs[:1], ANY), inputs[0].shape
+    same_dtype(inputs[1:], INDICES)
+    indices = inputs[1].shape
+    if x is None or indices is None:
+        return (Tensor(dtype, None),)
+    if not x:
+        raise ShapeError("gather needs an argument with at least one axis; found none")
+    axis = axis_in(attributes, "axis", len(x))
+    return (Tensor(dtype, (*x[:axis], *indices, *x[axis + 1 :])),)
+
+
+def _unary(name: str, rule: object, *attributes: Attribute) -> Operator:
+    assert callable(rule)
+    infer = shaped(rule, (1, 1), ANY)
+    return Operator(name, attributes, (1, 1), infer, data_movement=True)
+
+
+_AXIS, _AXES = Attribute("axis", "int"), Attribute("axes", "ints")
+
+OPERATORS: tuple[Operator, ...] = (
+    _unary("Transpose", _transpose, Attribute("perm", "ints")),
+    _unary("Reshape", _reshape, Attribute("shape", "sizes")),
+    _unary("Squeeze", _squeeze, _AXES),
+    _unary("Unsqueeze", _unsqueeze, _AXES),
+    _unary("Flatten", _flatten, _AXIS),
+    _unary(
+        "Slice",
+        _slice,
+        Attribute("starts", "ints"),
+        Attribute("ends", "ints"),
+        _AXES,
+        Attribute("steps", "ints"),
+    ),
+    _unary("Expand", _expand, Attribute("shape", "sizes")),
+    Operator(
+        "Pad",
+        (Attribute("pads", "ints"), Attribute("value", "float", 0.0)),
+        (1, 1),
+        shaped(_pad, (1, 1), ANY),
+    ),
+    Operator(
+        "Concat", (_AXIS,), (1, None), shaped(_concat, (1, None), ANY), data_movement=True
+    ),
+    Operator(
+        "Split", (_AXIS, Attribute("parts", "sizes")), (1, 1), _split, data_movement=True
+    ),
+    Operator("Gather", (_AXIS,), (2, 2), _gather, data_movement=True),
+)

@@ -1,0 +1,50 @@
+"""Matrix products."""
+
+from rulesets.ops.spec import (
+    FLOATS,
+    NUMBERS,
+    Attribute,
+    Attributes,
+    Operator,
+    integer,
+    require,
+    shaped,
+)
+from rulesets.tensor import Shape, broadcast
+
+
+def _matmul(attributes: Attributes, a: Shape, b: Shape) -> Shape:
+    require(bool(a and b), "matrix product of tensors with at least one axis", (a, b))
+    left, right = (a if len(a) > 1 else (1, *a)), (b if len(b) > 1 else (*b, 1))
+    require(left[-1] == right[-2], "inner sizes must be equal", (a, b))
+    result = broadcast(left[:-2], right[:-2])
+    if len(a) > 1:
+        result = (*result, left[-2])
+    return (*result, right[-1]) if len(b) > 1 else result
+
+
+def _gemm(attributes: Attributes, a: Shape, b: Shape, c: Shape = ()) -> Shape:
+    require(len(a) == len(b) == 2, "product of two matrices", (a, b))
+    rows, left = a[::-1] if integer(attributes, "transA") else a
+    right, columns = b[::-1] if integer(attributes, "transB") else b
+    require(left == right, "inner sizes must be equal", (a, b))
+    result = (rows, columns)
+    fits = len(c) <= 2 and broadcast(result, c) == result
+    require(fits, f"third argument must broadcast to {rows}, {columns}", c)
+    return result
+
+
+OPERATORS: tuple[Operator, ...] = (
+    Operator("MatMul", (), (2, 2), shaped(_matmul, (2, 2), NUMBERS)),
+    Operator(
+        "Gemm",
+        (
+            Attribute("alpha", "float", 1.0),
+            Attribute("beta", "float", 1.0),
+            Attribute("transA", "int", 0),
+            Attribute("transB", "int", 0),
+        ),
+        (2, 3),
+        shaped(_gemm, (2, 3), FLOATS),
+    ),
+)
