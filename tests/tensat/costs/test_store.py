@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +19,7 @@ HERE = Setting("a processor", "a runtime 1", 1)
 def test_what_is_saved_is_found_by_another_opener(tmp_path: Path) -> None:
     """A record survives closing; infinity and the note come back too."""
     path = tmp_path / "new folder" / "costs.sqlite"
+    no_kernel = Record(math.inf, note="no kernel")
     with CostStore.open(path) as store:
         store.save(HERE, {"a": Record(1e-6, 0.1, 9), "b": no_kernel})
     with CostStore.open(path) as store:
