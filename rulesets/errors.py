@@ -2,6 +2,9 @@
 
 RulesetsError
 ├── SizeError                 a symbolic size cannot be computed
+├── RuleError                 a rule is wrong; the text names the rule and what is possible
+│   ├── TermError             a text is no term, expression or condition; says where
+│   └── RuleFileError         a file of rules is wrong; names the file
 └── OperatorError             an operator is used in a way it does not have
     ├── UnknownOperatorError
     ├── AttributeValueError
@@ -31,3 +34,25 @@ class AttributeValueError(OperatorError):
 
 class ShapeError(OperatorError):
     """An operator does not apply to tensors of these types and shapes."""
+
+
+class RuleError(RulesetsError):
+    """A rule is wrong."""
+
+
+class TermError(RuleError):
+    """A text is no term, expression or condition.
+
+    Attributes:
+        reason: What was expected and what was found.
+        text: The whole text.
+        offset: Where in the text.
+    """
+
+    def __init__(self, reason: str, text: str, offset: int) -> None:
+        super().__init__(f"{reason}, at column {offset + 1} of {text!r}")
+        self.reason, self.text, self.offset = reason, text, offset
+
+
+class RuleFileError(RuleError):
+    """A file of rules is wrong; the text names the file."""
