@@ -1,0 +1,223 @@
+"""A choice of e-nodes becomes a graph again.
+
+Values made of constants only are written out as the cheapest derivation from stored constants;
+`tensat.fold` computes them afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from extraction import Choice, EGraph, ENode
+from rulesets.ops import freeze
+from tensat.egraph.encode import ABSENT, Encoded
+from tensat.egraph.engine import ENodeRow, Tables
+from tensat.egraph.price import PricedENode, operator_of
+from tensat.egraph.tensor_egraph import TensorEGraph
+from tensat.graph import Graph, Node, Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A graph read out of an e-graph.
+
+    Attributes:
+        graph: The graph, constant parts not folded yet.
+        rules: For each node made by a rule: the node's index and the rule's name.
+    """
+
+    graph: Graph
+    rules: Mapping[int, str]
+
+
+def extraction_problem(
+    encoded: Encoded, priced: Iterable[PricedENode]
+) -> tuple[EGraph, tuple[PricedENode | None, ...]]:
+    """The e-graph as extraction sees it, and the e-node behind each of its nodes.
+
+    Classes of constants are single nodes without children and cost; their e-nodes are None.
+    """
+    egraph = encoded.egraph
+    nodes: list[ENode] = []
+    behind: list[PricedENode | None] = []
+    constants: dict[int, None] = {egraph.find(r): None for r in encoded.roots}
+    for enode in priced:
+        nodes.append(ENode(enode.operator, enode.eclass, enode.children, enode.seconds))
+        behind.append(enode)
+        constants.update(dict.fromkeys(enode.children))
+    for eclass in constants:
+        if egraph.constant(eclass):
+            nodes.append(ENode("Constant", eclass, (), 0.0))
+            behind.append(None)
+    roots = tuple(dict.fromkeys(egraph.find(root) for root in encoded.roots))
+    return EGraph(nodes, roots), tuple(behind)
+
+
+def decode(
+    graph: Graph,
+    encoded: Encoded,
+    tables: Tables,
+    choice: Choice,
+    behind: tuple[PricedENode | None, ...],
+) -> Decoded:
+    """The graph that a choice stands for.
+
+    Args:
+        graph: The original graph.
+        encoded: Its e-graph, saturated.
+        tables: The e-graph's tables.
+        choice: What extraction chose.
+        behind: As returned by `extraction_problem`.
+
+    Returns:
+        The new graph: same inputs, outputs, header; names and metadata of nodes that survive.
+    """
+    return _Decoder(graph, encoded, tables, choice, behind).run()
+
+
+class _Decoder:
+    """Builds the nodes of the new graph, arguments first."""
+
+    def __init__(self, graph: Graph, encoded: Encoded, tables: Tables, choice: Choice,
+                 behind: tuple[PricedENode | None, ...]) -> None:  # fmt: skip
+        self.graph, self.encoded, self.egraph = graph, encoded, encoded.egraph
+        self.nodes: list[Node] = []
+        self.place: dict[int, Ref] = {}
+        self.rules: dict[int, str] = {}
+        self.source: dict[int, ENodeRow | PricedENode] = {}
+        for eclass, node in choice.node_of.items():
+            enode = behind[node]
+            if enode is not None:
+                assert isinstance(eclass, int)
+                self.source[eclass] = enode
+        needed = {child for enode in self.source.values() for child in enode.children}
+        needed.update(self.egraph.find(root) for root in encoded.roots)
+        self.source.update(
+            constant_derivations(self.egraph, tables, needed - self.source.keys())
+        )
+        self.original: dict[int, int] = {}
+        for ref, handle in encoded.handle_of.items():
+            key_handle = handle if len(graph.nodes[ref.node].outputs) == 1 else None
+            if key_handle is None:
+                key = self.egraph.key_of[handle]
+                key_handle = key.arguments[0]
+            self.original.setdefault(key_handle, ref.node)
+
+    def run(self) -> Decoded:
+        inputs = tuple(self._input(index) for index in self.graph.inputs)
+        for root in self.encoded.roots:
+            self._build(self.egraph.find(root))
+        names: dict[Ref, str] = {}
+        for ref, name in self.graph.names.items():
+            handle = self.encoded.handle_of.get(ref)
+            place = None if handle is None else self.place.get(self.egraph.find(handle))
+            if place is not None:
+                names.setdefault(place, name)
+        find, handle_of = self.egraph.find, self.encoded.handle_of
+        outputs = tuple(
+            (name, self.place[find(handle_of[ref])]) for name, ref in self.graph.outputs
+        )
+        keys = {node.key for node in self.nodes if node.op == "Constant"}
+        opaque = {node.key for node in self.nodes if node.op == "Opaque"}
+        graph = replace(
+            self.graph,
+            nodes=tuple(self.nodes),
+            outputs=outputs,
+            inputs=inputs,
+            constants={k: v for k, v in self.graph.constants.items() if k in keys},
+            opaque={k: v for k, v in self.graph.opaque.items() if k in opaque},
+            names=names,
+        )
+        return Decoded(graph, self.rules)
+
+    def _input(self, index: int) -> int:
+        handle = self.egraph.find(self.encoded.handle_of[Ref(index)])
+        self.nodes.append(self.graph.nodes[index])
+        self.place.setdefault(handle, Ref(len(self.nodes) - 1))
+        return len(self.nodes) - 1
+
+    def _build(self, root: int) -> None:
+        stack = [root]
+        while stack:
+            eclass = stack[-1]
+            if eclass in self.place:
+                stack.pop()
+                continue
+            missing = [c for c in self.source[eclass].children if c not in self.place]
+            missing = [c for c in missing if not self._absent(c)]
+            if missing:
+                stack.extend(reversed(missing))
+            else:
+                stack.pop()
+                self._emit(eclass)
+
+    def _absent(self, eclass: int) -> bool:
+        return self.egraph.key_of[eclass].operator == ABSENT
+
+    def _emit(self, eclass: int) -> None:
+        enode = self.source[eclass]
+        operator = enode.operator if isinstance(enode, PricedENode) else operator_of(enode.symbol)
+        attributes = self.egraph.attributes(enode.attributes)
+        if operator == "Output":
+            source = self.place[enode.children[0]]
+            self.place[eclass] = Ref(source.node, int(dict(attributes)["index"]))
+            return
+        inputs = tuple(None if self._absent(c) else self.place[c] for c in enode.children)
+        handle = self.egraph.handle_of(operator, enode.attributes, enode.children)
+        outputs = self.egraph.outputs[handle]
+        if len(outputs) == 1:
+            outputs = self.egraph.outputs[eclass]
+        node = Node(operator, freeze(dict(attributes)), inputs, outputs)
+        self.nodes.append(self._labelled(node, handle))
+        self.place[eclass] = Ref(len(self.nodes) - 1)
+        rule = self.egraph.rule_of[handle]
+        if rule is not None:
+            self.rules[len(self.nodes) - 1] = rule
+
+    def _labelled(self, node: Node, handle: int) -> Node:
+        index = self.original.get(handle)
+        if index is None:
+            return node
+        old = self.graph.nodes[index]
+        return replace(
+            node, name=old.name, doc=old.doc, metadata=old.metadata, origin=old.origin
+        )
+
+
+def constant_derivations(
+    egraph: TensorEGraph, tables: Tables, wanted: Iterable[int]
+) -> dict[int, ENodeRow]:
+    """For each wanted class of constants, and all they need, the smallest derivation.
+
+    The size of a derivation is its number of operators; stored constants have none.
+    """
+    rows = [row for row in tables.enodes() if egraph.constant(row.eclass)]
+    best: dict[int, tuple[int, ENodeRow]] = {}
+    users: dict[int, list[int]] = {}
+    waiting = []
+    for index, row in enumerate(rows):
+        for child in set(row.children):
+            users.setdefault(child, []).append(index)
+        if not row.children:
+            waiting.append(index)
+    while waiting:
+        again: list[int] = []
+        for index in waiting:
+            row = rows[index]
+            if any(child not in best for child in row.children):
+                continue
+            size = int(operator_of(row.symbol) != "Constant")
+            size += sum(best[child][0] for child in row.children)
+            if row.eclass not in best or size < best[row.eclass][0]:
+                best[row.eclass] = (size, row)
+                again.extend(users.get(row.eclass, ()))
+        waiting = sorted(set(again))
+    found: dict[int, ENodeRow] = {}
+    stack = [eclass for eclass in wanted if egraph.constant(eclass)]
+    while stack:
+        eclass = stack.pop()
+        if eclass not in found:
+            found[eclass] = best[eclass][1]
+            stack.extend(best[eclass][1].children)
+    return found

@@ -1,0 +1,397 @@
+"""An e-graph of tensors: egglog's e-graph and, for every class, what rules need to know of it.
+
+Handles are small integers: one per e-node put in, the smallest of a class being the class's
+*canonical* handle. Types, constness and values live here in Python; the columns that rules
+join on (rank, constant, literal, attribute) are written to egglog as well. The class builds
+right-hand sides for `rulesets` (it is a ``Builder``): nodes are hash-consed here first, so that
+a match whose right side already exists costs one dictionary look-up and no egglog statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rulesets.errors import ShapeError
+from rulesets.ops import OPERATORS, complete, freeze
+from rulesets.tensor import Tensor
+from tensat.egraph.constant_values import Array, degenerate, evaluate
+from tensat.egraph.engine import Engine, Tables
+from tensat.errors import UnsoundRuleError
+
+SLACK_BYTES = 1024
+"""A folded constant may exceed the constants it is made of by this much (and by 1 % of the
+model's constants)."""
+
+GENERATORS = frozenset({"Fill", "Band", "Eye"})
+"""Operators without tensor arguments whose value is a constant."""
+
+NEVER_FOLDED = frozenset({"Opaque", "Input"})
+
+type FrozenAttributes = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What is known of a class that depends on constants only.
+
+    Attributes:
+        leaves: handles of the stored constants it is made of.
+        bytes: size of its value.
+        array: the value, if it is small.
+    """
+
+    leaves: frozenset[int]
+    bytes: int
+    array: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class ENodeKey:
+    """Operator, number of its attributes and canonical argument handles."""
+
+    operator: str
+    attributes: int
+    arguments: tuple[int, ...]
+
+
+class TensorEGraph:
+    """E-graph of tensors under construction.
+
+    Args:
+        literals: values that rules compare scalars with; each gets a column value.
+        constant_bytes: bytes of all constants of the model, for the folding budget.
+    """
+
+    def __init__(self, literals: Sequence[float] = (), constant_bytes: int = 0) -> None:
+        self.engine = Engine()
+        self.outputs: list[tuple[Tensor, ...]] = []
+        self.constants: list[Constant | None] = []
+        self.canonical: list[int] = []
+        self.ancestors: list[int] = []
+        self.original: list[int] = []
+        self.rule_of: list[str | None] = []
+        self.key_of: list[ENodeKey] = []
+        self.rule: str | None = None
+        self._literals = tuple(literals)
+        self._slack = max(SLACK_BYTES, constant_bytes // 100)
+        self._memo: dict[ENodeKey, int] = {}
+        self._attributes: list[FrozenAttributes] = []
+        self._attribute_ids: dict[object, int] = {}
+        self._values: dict[object, int] = {}
+        self._by_value: dict[object, int] = {}
+        self._unsent = 0
+        self._unions: list[tuple[int, int, str | None]] = []
+
+    # ------------------------------------------------------------------ what rules ask
+    def find(self, handle: int) -> int:
+        """The canonical handle as of the last ``refresh``."""
+        return self.canonical[handle]
+
+    def tensor(self, handle: int) -> Tensor:
+        """Type of the class's (first) output."""
+        return self.outputs[self.canonical[handle]][0]
+
+    def constant(self, handle: int) -> bool:
+        """Whether the class is made of constants and small enough to be stored folded."""
+        return self.constants[self.canonical[handle]] is not None
+
+    def array(self, handle: int) -> Array | None:
+        """The value of a small constant."""
+        known = self.constants[self.canonical[handle]]
+        return None if known is None else known.array
+
+    def scalar(self, handle: int) -> float | None:
+        """The value of a constant with one element."""
+        value = self.array(handle)
+        if value is None or value.size != 1 or value.dtype.kind not in "fiu":
+            return None
+        return float(value.reshape(()))
+
+    def attributes(self, number: int) -> FrozenAttributes:
+        """The attributes with that number, sorted by name."""
+        return self._attributes[number]
+
+    def depends(self, first: int, second: int) -> bool:
+        """Whether the first value is computed from the second, as original nodes tell."""
+        mine = self.original[self.canonical[second]]
+        return bool(self.ancestors[self.canonical[first]] & mine) if mine else False
+
+    # ------------------------------------------------------------------ building
+    def node(self, op: str, attrs: Mapping[str, Any], args: Sequence[int]) -> int:
+        """The handle of an operator application, new or known.
+
+        Raises:
+            ShapeError: the application is ill-shaped, or folding it would lose its value.
+        """
+        attrs = complete(OPERATORS[op], attrs)
+        arguments = tuple(self.canonical[argument] for argument in args)
+        key = ENodeKey(op, self.number_of(freeze(attrs)), arguments)
+        known = self._memo.get(key)
+        if known is not None:
+            return self.canonical[known]
+        if op == "Output":
+            outputs: tuple[Tensor, ...] = (self.outputs[arguments[0]][attrs["index"]],)
+        else:
+            outputs = OPERATORS[op].infer(attrs, tuple(self.tensor(a) for a in arguments))
+        constant = self._fold(op, attrs, arguments, outputs)
+        return self._add(key, outputs, constant)
+
+    def put(self, op: str, attrs: Mapping[str, Any], args: Sequence[int],
+            outputs: tuple[Tensor, ...]) -> int:  # fmt: skip
+        """As ``node``, with outputs that are known already (imported nodes)."""
+        arguments = tuple(self.canonical[argument] for argument in args)
+        key = ENodeKey(op, self.number_of(freeze(attrs)), arguments)
+        known = self._memo.get(key)
+        if known is not None:
+            return self.canonical[known]
+        return self._add(key, outputs, self._fold(op, attrs, arguments, outputs))
+
+    def stored(self, key: str, tensor: Tensor, array: Array | None, size: int) -> int:
+        """The handle of a stored constant.
+
+        Args:
+            key: its name in the graph's constants.
+            tensor: its type.
+            array: its value, if small.
+            size: its bytes.
+        """
+        handle = len(self.outputs)
+        constant = Constant(frozenset({handle}), size, array)
+        number = self.number_of((("key", key),))
+        return self._add(ENodeKey("Constant", number, ()), (tensor,), constant)
+
+    def literal(self, value: float, dtype: str) -> int:
+        """The handle of a scalar constant."""
+        return self.node("Fill", {"value": value, "shape": (), "dtype": dtype}, ())
+
+    def set_original(self, handle: int, index: int) -> None:
+        """Say that the class holds node ``index`` of the graph."""
+        self.ancestors[handle] |= 1 << index
+        self.original[handle] |= 1 << index
+
+    def union(self, first: int, second: int) -> None:
+        """Make two classes one, at the next ``refresh``."""
+        self._unions.append((first, second, self.rule))
+
+    def number_of(self, attributes: FrozenAttributes) -> int:
+        """The number of interned attributes; their values become rows of ``attribute``."""
+        typed = tuple((name, _typed(value)) for name, value in attributes)
+        number = self._attribute_ids.get(typed)
+        if number is None:
+            number = self._attribute_ids[typed] = len(self._attributes)
+            self._attributes.append(attributes)
+            for name, value in typed:
+                self.engine.state(f'(set (attribute {number} "{name}") {self._value_id(value)})')
+        return number
+
+    def value_number(self, value: object) -> int:
+        """The number under which a value stands in the table ``attribute``."""
+        return self._value_id(_typed(value))
+
+    def handle_of(self, operator: str, attributes: int, arguments: tuple[int, ...]) -> int:
+        """The handle under which an e-node of canonical arguments was put in."""
+        return self._memo[ENodeKey(operator, attributes, arguments)]
+
+    # ------------------------------------------------------------------ transactions
+    def mark(self) -> int:
+        """A point to return to with ``rollback``."""
+        return len(self.outputs)
+
+    def rollback(self, mark: int) -> None:
+        """Forget every node added since the mark (nothing of them was sent yet)."""
+        for key in self.key_of[mark:]:
+            del self._memo[key]
+        for handle in range(mark, len(self.outputs)):
+            constant = self.constants[handle]
+            if constant is not None and constant.array is not None:
+                value = _value_key(constant.array)
+                if self._by_value.get(value) == handle:
+                    del self._by_value[value]
+        self._unions = [pair for pair in self._unions if max(pair[0], pair[1]) < mark]
+        columns: tuple[list[Any], ...] = (
+            self.outputs, self.constants, self.canonical,
+            self.ancestors, self.original, self.rule_of, self.key_of,
+        )  # fmt: skip
+        for column in columns:
+            del column[mark:]
+
+    def refresh(self) -> Tables:
+        """Send what is new and learn which classes became one.
+
+        Raises:
+            UnsoundRuleError: two classes of different static type became one.
+        """
+        self._send()
+        tables = self.engine.tables()
+        merged = False
+        for handle, canonical in tables.canonical.items():
+            if canonical != self.canonical[handle]:
+                self._merge(self.canonical[handle], canonical)
+                merged = True
+        for handle, canonical in tables.canonical.items():
+            self.canonical[handle] = canonical
+        if merged:
+            self._rebuild_memo()
+        return tables
+
+    # ------------------------------------------------------------------ inside
+    def _send(self) -> None:
+        for handle in range(self._unsent, len(self.outputs)):
+            key = self.key_of[handle]
+            symbol = self.engine.symbol(key.operator, len(key.arguments))
+            self.engine.put(handle, symbol, key.attributes, key.arguments)
+            shape = self.outputs[handle][0].shape
+            if shape is not None:
+                self.engine.state(f"(set (rank (node {handle})) {len(shape)})")
+            if self.constants[handle] is not None:
+                self.engine.state(f"(constant (node {handle}))")
+                self._send_literal(handle)
+        self._unsent = len(self.outputs)
+        for first, second, _ in self._unions:
+            self.engine.union(first, second)
+        self._unions.clear()
+
+    def _send_literal(self, handle: int) -> None:
+        constant = self.constants[handle]
+        if constant is None or constant.array is None or constant.array.size != 1:
+            return
+        value = constant.array.reshape(())
+        if value.dtype.kind not in "fiu":
+            return
+        for number, literal in enumerate(self._literals):
+            if value == np.asarray(literal).astype(value.dtype):
+                self.engine.state(f"(set (literal (node {handle})) {number})")
+                return
+
+    def _add(self, key: ENodeKey, outputs: tuple[Tensor, ...], constant: Constant | None) -> int:
+        handle = len(self.outputs)
+        self.outputs.append(outputs)
+        self.constants.append(constant)
+        self.canonical.append(handle)
+        self.rule_of.append(self.rule)
+        self.key_of.append(key)
+        bits = 0
+        for argument in key.arguments:
+            bits |= self.ancestors[argument]
+        self.ancestors.append(bits)
+        self.original.append(0)
+        self._memo[key] = handle
+        if constant is not None and constant.array is not None:
+            twin = self._by_value.setdefault(_value_key(constant.array), handle)
+            if twin != handle:
+                self._unions.append((twin, handle, None))
+        return handle
+
+    def _fold(self, op: str, attributes: Mapping[str, Any], arguments: Sequence[int],
+              outputs: Sequence[Tensor]) -> Constant | None:  # fmt: skip
+        """The constant that the application is, if it is one and fits the budget."""
+        if op in NEVER_FOLDED or len(outputs) != 1 or not (arguments or op in GENERATORS):
+            return None
+        sources = []
+        for argument in arguments:
+            source = self.constants[argument]
+            if source is None:
+                return None
+            sources.append(source)
+        size = byte_size(outputs[0])
+        leaves = frozenset[int]().union(*(source.leaves for source in sources))
+        if size is None or size > self._slack + self._bytes_of(leaves):
+            return None
+        arrays = [source.array for source in sources]
+        value = evaluate(op, attributes, arrays)
+        if value is not None and degenerate(op, value, arrays):
+            raise ShapeError(f"{op} of constants leaves the range of {value.dtype}")
+        return Constant(leaves, size, value)
+
+    def _bytes_of(self, leaves: Iterable[int]) -> int:
+        total = 0
+        for leaf in leaves:
+            constant = self.constants[leaf]
+            total += 0 if constant is None else constant.bytes
+        return total
+
+    def _merge(self, gone: int, kept: int) -> None:
+        """Let the kept class know the better of two classes' facts."""
+        known = self.constants[gone]
+        if known is not None:
+            mine = self.constants[kept]
+            if mine is None or (mine.array is None and known.array is not None):
+                self.constants[kept] = known
+        self.outputs[kept] = tuple(
+            self._better(a, b, gone, kept)
+            for a, b in zip(self.outputs[kept], self.outputs[gone], strict=True)
+        )
+        self.ancestors[kept] &= self.ancestors[gone]
+        self.original[kept] |= self.original[gone]
+
+    def _better(self, first: Tensor, second: Tensor, gone: int, kept: int) -> Tensor:
+        if first == second or second.shape is None:
+            return first
+        if first.shape is None:
+            return second
+        pairs = list(zip(first.shape, second.shape, strict=False))
+        same_rank = len(first.shape) == len(second.shape)
+        clash = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+        if clash or not same_rank or first.dtype != second.dtype:
+            rules = sorted({str(self.rule_of[gone]), str(self.rule_of[kept])})
+            raise UnsoundRuleError(
+                f"classes {kept} {first} and {gone} {second} became one;"
+                f" their types differ; last rules: {', '.join(rules)}"
+            )
+        return Tensor(first.dtype, tuple(b if isinstance(b, int) else a for a, b in pairs))
+
+    def _rebuild_memo(self) -> None:
+        """Restate keys with canonical arguments; the older of two equal nodes stays."""
+        memo: dict[ENodeKey, int] = {}
+        canonical = self.canonical
+        for handle, key in enumerate(self.key_of):
+            arguments = tuple(canonical[argument] for argument in key.arguments)
+            if arguments != key.arguments:
+                key = ENodeKey(key.operator, key.attributes, arguments)
+                self.key_of[handle] = key
+            memo.setdefault(key, handle)
+        self._memo = memo
+
+    def _value_id(self, typed: object) -> int:
+        return self._values.setdefault(typed, len(self._values))
+
+
+def byte_size(tensor: Tensor) -> int | None:
+    """Bytes of a tensor of static shape and fixed-width elements, else None."""
+    if tensor.shape is None:
+        return None
+    total = 1
+    for size in tensor.shape:
+        if not isinstance(size, int):
+            return None
+        total *= size
+    width = element_bytes(tensor.dtype)
+    return None if width is None else total * width
+
+
+def element_bytes(dtype: str) -> int | None:
+    """Bytes of one element, or None for types without a fixed width."""
+    if dtype == "bfloat16":
+        return 2
+    try:
+        return np.dtype(dtype).itemsize if dtype not in {"string", "unknown"} else None
+    except TypeError:
+        return None
+
+
+def _typed(value: object) -> object:
+    """The value with its types, so that 1, 1.0 and True differ as dictionary keys."""
+    if isinstance(value, tuple):
+        return tuple(_typed(item) for item in value)
+    return (type(value).__name__, value)
+
+
+def _value_key(array: Array) -> object:
+    return (array.dtype.str, array.shape, array.tobytes())
+
+
+__all__ = ["Constant", "ENodeKey", "TensorEGraph", "byte_size", "element_bytes"]

@@ -1,0 +1,148 @@
+"""Constant parts of a graph are computed once, by the runtime itself.
+
+The runtime decides what an operator on constants gives (integer division, wrapping, rounding),
+so folding can never disagree with it. Everything is computed in one run of one model; if the
+runtime refuses that model, nodes stay as they are.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from rulesets.ops import GENERATORS
+from tensat.graph import CONSTANT, Graph, Node, Ref, dtype_of
+from tensat.onnx_export import to_model, write
+from tensat.runtime import Failure, Level, Program, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A graph after folding.
+
+    Attributes:
+        graph: The graph; constants that nobody uses are gone.
+        folded: How many nodes were computed away.
+        refused: Why the runtime computed nothing, or "".
+    """
+
+    graph: Graph
+    folded: int
+    refused: str = ""
+
+
+def fold(graph: Graph, runtime: Runtime, foldable: frozenset[int]) -> Folded:
+    """Replace nodes by their values.
+
+    Args:
+        graph: The graph.
+        runtime: Computes the values.
+        foldable: Indices of nodes that depend on constants only, themselves no constants.
+
+    Returns:
+        The graph with those nodes' values stored, as far as they are used elsewhere.
+    """
+    wanted = _wanted(graph, foldable)
+    if not wanted:
+        return Folded(graph, 0)
+    values = _values(graph, wanted, foldable, runtime)
+    if isinstance(values, Failure):
+        return Folded(graph, 0, str(values))
+    constants = dict(graph.constants)
+    nodes = list(graph.nodes)
+    for number, (ref, value) in enumerate(zip(wanted, values, strict=True)):
+        key = _free_key(constants, number)
+        tensor = graph.tensor(ref)
+        constants[key] = ir.Tensor(value, dtype=dtype_of(tensor.dtype))
+        nodes[ref.node] = Node(CONSTANT, (("key", key),), (), (tensor,))
+    return Folded(without_dead(replace(graph, nodes=tuple(nodes), constants=constants)),
+                  len(foldable))  # fmt: skip
+
+
+def _free_key(constants: Mapping[str, object], number: int) -> str:
+    key = f"folded.{number}"
+    while key in constants:
+        key += "_"
+    return key
+
+
+def _wanted(graph: Graph, foldable: frozenset[int]) -> tuple[Ref, ...]:
+    """Values of foldable nodes that outputs or other nodes use."""
+    found: dict[Ref, None] = {}
+    for index, ref in graph.uses():
+        if index not in foldable and ref.node in foldable:
+            found[ref] = None
+    for _, ref in graph.outputs:
+        if ref.node in foldable:
+            found[ref] = None
+    return tuple(found)
+
+
+def _values(
+    graph: Graph, wanted: tuple[Ref, ...], foldable: frozenset[int], runtime: Runtime
+) -> list[np.ndarray] | Failure:
+    names = tuple(f"value.{number}" for number in range(len(wanted)))
+    declared = tuple(
+        ir.Value(name=name, type=ir.TensorType(dtype_of(graph.tensor(ref).dtype)))
+        for name, ref in zip(names, wanted, strict=True)
+    )
+    header = replace(
+        graph.header, inputs=(), outputs=declared, functions=(), external=False
+    )
+    part = without_dead(
+        replace(
+            graph,
+            outputs=tuple(zip(names, wanted, strict=True)),
+            inputs=(),
+            defaults={},
+            header=header,
+            names={},
+        )
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "constants.onnx"
+        write(to_model(part), path)
+        result = runtime.run(Program(str(path), Level.NONE), {})
+        runtime.forget()
+    return result
+
+
+def without_dead(graph: Graph) -> Graph:
+    """The graph without nodes and constants that no output depends on."""
+    live = graph.live()
+    place = {old: new for new, old in enumerate(sorted(live))}
+
+    def moved(ref: Ref) -> Ref:
+        return Ref(place[ref.node], ref.output)
+
+    nodes = tuple(
+        replace(node, inputs=tuple(r if r is None else moved(r) for r in node.inputs))
+        for index, node in enumerate(graph.nodes)
+        if index in live
+    )
+    keys = {node.key for node in nodes if node.op == CONSTANT}
+    return replace(
+        graph,
+        nodes=nodes,
+        outputs=tuple((name, moved(ref)) for name, ref in graph.outputs),
+        inputs=tuple(place[index] for index in graph.inputs),
+        constants={key: value for key, value in graph.constants.items() if key in keys},
+        names={moved(ref): name for ref, name in graph.names.items() if ref.node in live},
+    )
+
+
+def constant_nodes(graph: Graph, budgeted: frozenset[int]) -> frozenset[int]:
+    """Those of the budgeted nodes that depend on constants only, constants left out."""
+    known = {index for index, node in enumerate(graph.nodes) if node.op == CONSTANT}
+    found = set()
+    for index, node in enumerate(graph.nodes):
+        if index in budgeted and (node.inputs or node.op in GENERATORS):
+            if all(ref is not None and ref.node in known for ref in node.inputs):
+                known.add(index)
+                found.add(index)
+    return frozenset(found)
