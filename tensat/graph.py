@@ -16,7 +16,7 @@ Nothing is changed in place: stages build new graphs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import onnx_ir as ir
@@ -36,6 +36,7 @@ __all__ = [
     "Ref",
     "dtype_name",
     "dtype_of",
+    "prune",
 ]
 
 INPUT, CONSTANT, OPAQUE, OUTPUT = "Input", "Constant", "Opaque", "Output"
@@ -101,7 +102,7 @@ class OpaqueNode:
     Attributes:
         node: The original; its subgraphs are emitted unchanged.
         arity: Number of inputs of the node itself.
-        captures: Names by which its subgraphs read outer values; export keeps these names.
+        captured: Outer values that its subgraphs read, as values of the source model.
         unique: Whether the node must never be merged with an equal one (random, stateful,
             of unknown meaning, or with subgraphs).
         reason: Why the node is opaque, for the report.
@@ -109,9 +110,14 @@ class OpaqueNode:
 
     node: ir.Node
     arity: int
-    captures: tuple[str, ...] = ()
+    captured: tuple[ir.Value, ...] = ()
     unique: bool = False
     reason: str = ""
+
+    @property
+    def captures(self) -> tuple[str, ...]:
+        """Names by which its subgraphs read outer values; export keeps these names."""
+        return tuple(value.name or "" for value in self.captured)
 
     @property
     def operator(self) -> str:
@@ -225,6 +231,33 @@ class Graph:
             for ref in node.inputs:
                 if ref is not None:
                     yield index, ref
+
+
+def prune(graph: Graph) -> Graph:
+    """The graph without nodes that no output depends on; inputs all stay."""
+    alive = graph.live()
+    if len(alive) == len(graph.nodes):
+        return graph
+    new = {old: position for position, old in enumerate(sorted(alive))}
+
+    def moved(ref: Ref) -> Ref:
+        return Ref(new[ref.node], ref.output)
+
+    nodes = tuple(
+        replace(node, inputs=tuple(r and moved(r) for r in node.inputs))
+        for index, node in enumerate(graph.nodes)
+        if index in alive
+    )
+    keys = {node.key for node in nodes if node.op in (CONSTANT, OPAQUE)}
+    return replace(
+        graph,
+        nodes=nodes,
+        outputs=tuple((name, moved(ref)) for name, ref in graph.outputs),
+        inputs=tuple(new[index] for index in graph.inputs),
+        constants={k: tensor for k, tensor in graph.constants.items() if k in keys},
+        opaque={k: record for k, record in graph.opaque.items() if k in keys},
+        names={moved(r): name for r, name in graph.names.items() if r.node in alive},
+    )
 
 
 _NAMES = {ir.DataType.FLOAT: "float32", ir.DataType.DOUBLE: "float64"}

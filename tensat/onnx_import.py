@@ -1,0 +1,278 @@
+"""Import: an ONNX model becomes a Graph of canonical operators.
+
+Every node that ``onnx_forms`` can raise becomes a canonical operator; every other node
+stays as it is, opaque. Shape computations are followed by value: an integer tensor whose
+value is known becomes a constant. Nodes that no output depends on are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import onnx_ir as ir
+
+from rulesets.size import Size, symbol
+from rulesets.tensor import Tensor
+from tensat.constants import SMALL, Array, content_key, node_tensor, small_array
+from tensat.errors import ModelError, UsageError
+from tensat.graph import (
+    CONSTANT,
+    INPUT,
+    OPAQUE,
+    Graph,
+    Header,
+    Node,
+    OpaqueNode,
+    Ref,
+    dtype_name,
+    prune,
+)
+from tensat.onnx_order import ordered
+from tensat.onnx_read import ModelLike, external_tensors, read
+from tensat.opaque import opaque_key, reason_to_keep_apart
+from tensat.opaque_types import UNKNOWN, OpaqueTypes, Symbols
+
+__all__ = ["ModelLike", "read", "to_graph"]
+
+
+def to_graph(
+    model: ir.Model, *, shapes: Mapping[str, Sequence[int]] | None = None
+) -> Graph:
+    """The model as a Graph.
+
+    Args:
+        model: What ``read`` returned; it is not changed.
+        shapes: Static shapes for inputs, by name, in place of the declared ones.
+
+    Raises:
+        ModelError: the model is invalid.
+        UsageError: ``shapes`` names no input, or does not fit its declaration.
+    """
+    importer = _Importer(model, shapes or {})
+    importer.add_inputs()
+    nodes, captures = ordered(model.graph)
+    for node in nodes:
+        importer.add_node(node, captures.get(node, ()))
+    return importer.finish()
+
+
+class _Importer:
+    """The graph under construction."""
+
+    def __init__(self, model: ir.Model, shapes: Mapping[str, Sequence[int]]) -> None:
+        self._model = model
+        self._shapes = shapes
+        self._nodes: list[Node] = []
+        self._inputs: list[int] = []
+        self._declared: list[ir.Value] = []
+        self._refs: dict[ir.Value, Ref] = {}
+        self._constants: dict[str, ir.TensorProtocol] = {}
+        self._constant_refs: dict[str, Ref] = {}
+        self._large: dict[int, str] = {}
+        self._opaque: dict[str, OpaqueNode] = {}
+        self._defaults: dict[str, ir.TensorProtocol] = {}
+        self._names: dict[Ref, str] = {}
+        self._arrays: dict[Ref, Array] = {}
+        self._symbols = Symbols()
+        self._dimensions: dict[str, Size] = {}
+        self._types = OpaqueTypes(
+            model.opset_imports, tuple(model.functions.values()), self._symbols
+        )
+
+    # ------------------------------------------------------------------ inputs
+    def add_inputs(self) -> None:
+        """Add the Input nodes."""
+        for value in self._model.graph.inputs:
+            if value.is_initializer() and self._model.ir_version < 4:
+                continue  # IR version 3 lists constants among the inputs
+            name = value.name or ""
+            ref = self._add(Node(INPUT, (("name", name),), (), (self._input_type(value),)))
+            self._types.declare(value)
+            self._inputs.append(ref.node)
+            self._refs[value] = ref
+            self._names[ref] = name
+            self._declared.append(self._declaration(value))
+            if value.const_value is not None and value.is_initializer():
+                self._defaults[name] = value.const_value
+        known = [self._names[Ref(index)] for index in self._inputs]
+        for name in self._shapes:
+            if name not in known:
+                raise UsageError(
+                    f"a shape is given for '{name}'; the inputs are: {', '.join(known)}"
+                )
+
+    def _input_type(self, value: ir.Value) -> Tensor:
+        if not isinstance(value.type, ir.TensorType):
+            return UNKNOWN
+        dtype = dtype_name(value.type.dtype)
+        shape = self._shapes.get(value.name or "")
+        if shape is not None:
+            self._check_shape(value, shape)
+            return Tensor(dtype, tuple(shape))
+        if value.shape is None:
+            return Tensor(dtype, None)
+        return Tensor(dtype, tuple(self._dimension(dim) for dim in value.shape))
+
+    def _check_shape(self, value: ir.Value, shape: Sequence[int]) -> None:
+        declared = value.shape
+        if declared is None:
+            return
+        fits = len(declared) == len(shape) and all(
+            not isinstance(dim, int) or dim == size
+            for dim, size in zip(declared, shape, strict=True)
+        )
+        if not fits:
+            raise UsageError(
+                f"shape {list(shape)} is given for input '{value.name}', "
+                f"which is declared as {declared}"
+            )
+
+    def _dimension(self, dim: int | ir.SymbolicDim) -> Size:
+        if isinstance(dim, int):
+            return dim if dim >= 0 else self._symbols.fresh()
+        if not dim.value:
+            return self._symbols.fresh()
+        name = str(dim.value)
+        if name not in self._dimensions:
+            base = re.sub(r"\W", "_", name)
+            taken = self._dimensions.values()
+            clean, count = base, 1
+            while symbol(clean) in taken:
+                count += 1
+                clean = f"{base}_{count}"
+            self._dimensions[name] = symbol(clean)
+        return self._dimensions[name]
+
+    def _declaration(self, value: ir.Value) -> ir.Value:
+        shape = self._shapes.get(value.name or "")
+        return _declaration(value, value.shape if shape is None else ir.Shape(shape))
+
+    # ------------------------------------------------------------------- nodes
+    def add_node(self, node: ir.Node, captures: tuple[ir.Value, ...]) -> None:
+        """Add one ONNX node; those before it are there."""
+        if node.domain == "" and node.op_type == "Constant":
+            tensor = node_tensor(node)
+            if tensor is not None:
+                self._refs[node.outputs[0]] = self._constant(tensor, node.outputs[0].name)
+                return
+        self._add_opaque(node, captures)
+
+    def _add_opaque(self, node: ir.Node, captures: tuple[ir.Value, ...]) -> None:
+        reason = reason_to_keep_apart(
+            node, self._model.opset_imports, self._model.functions
+        )
+        record = OpaqueNode(
+            node=node,
+            arity=len(node.inputs),
+            captured=captures,
+            unique=bool(reason),
+            reason=reason or "not modelled",
+        )
+        key = opaque_key(record, len(self._nodes))
+        self._opaque.setdefault(key, record)
+        values = (*node.inputs, *captures)
+        refs = tuple(None if value is None else self._ref(value) for value in values)
+        tensors, arrays = {}, {}
+        for value, ref in zip(values, refs, strict=True):
+            if value is not None and ref is not None:
+                tensors[value] = self._nodes[ref.node].outputs[ref.output]
+                if ref in self._arrays:
+                    arrays[value] = self._arrays[ref]
+        outputs = self._types.infer(node, tensors, arrays)
+        new = self._add(self._origin(node, Node(OPAQUE, (("key", key),), refs, outputs)))
+        self._publish(node, new)
+
+    def _publish(self, node: ir.Node, new: Ref) -> None:
+        for index, value in enumerate(node.outputs):
+            self._refs[value] = Ref(new.node, index)
+            if value.name:
+                self._names[Ref(new.node, index)] = value.name
+
+    def _add(self, node: Node) -> Ref:
+        self._nodes.append(node)
+        return Ref(len(self._nodes) - 1)
+
+    # --------------------------------------------------------------- constants
+    def _ref(self, value: ir.Value) -> Ref:
+        if value not in self._refs:
+            if value.const_value is None:
+                raise ModelError(f"the initializer '{value.name}' has no value")
+            self._refs[value] = self._constant(value.const_value, value.name)
+        return self._refs[value]
+
+    def _constant(self, tensor: ir.TensorProtocol, name: str | None) -> Ref:
+        if tensor.size <= SMALL:
+            key = content_key(tensor)
+        else:
+            # Large tensors are compared at export only, where it costs nothing new.
+            key = self._large.setdefault(id(tensor), f"large:{len(self._large)}")
+        if key not in self._constant_refs:
+            self._constants[key] = tensor
+            type_ = Tensor(dtype_name(tensor.dtype), tuple(tensor.shape.numpy()))
+            ref = self._add(Node(CONSTANT, (("key", key),), (), (type_,)))
+            self._constant_refs[key] = ref
+            if (array := small_array(tensor)) is not None:
+                self._arrays[ref] = array
+            if name:
+                self._names[ref] = name
+        return self._constant_refs[key]
+
+    # --------------------------------------------------------------------- end
+    def finish(self) -> Graph:
+        """The graph, without dead nodes."""
+        model = self._model
+        header = Header(
+            ir_version=model.ir_version,
+            opsets=dict(model.opset_imports),
+            inputs=tuple(self._declared),
+            outputs=tuple(_declaration(v, v.shape) for v in model.graph.outputs),
+            model={
+                "producer_name": model.producer_name,
+                "producer_version": model.producer_version,
+                "domain": model.domain,
+                "model_version": model.model_version,
+                "doc_string": model.doc_string,
+                "device_configurations": model.device_configurations,
+            },
+            metadata=dict(model.metadata_props),
+            functions=tuple(model.functions.values()),
+            name=model.graph.name or "",
+            doc=model.graph.doc_string or "",
+            graph_metadata=dict(model.graph.metadata_props),
+            external=any(True for _ in external_tensors(model)),
+        )
+        outputs = tuple((v.name or "", self._ref(v)) for v in model.graph.outputs)
+        return prune(
+            Graph(
+                nodes=tuple(self._nodes),
+                outputs=outputs,
+                inputs=tuple(self._inputs),
+                constants=self._constants,
+                opaque=self._opaque,
+                defaults=self._defaults,
+                names=self._names,
+                header=header,
+            )
+        )
+
+    def _origin(self, node: ir.Node, new: Node) -> Node:
+        name = node.name or ""
+        return Node(
+            op=new.op,
+            attributes=new.attributes,
+            inputs=new.inputs,
+            outputs=new.outputs,
+            name=name,
+            doc=node.doc_string or "",
+            metadata=tuple(sorted(node.metadata_props.items())),
+            origin=(name,) if name else (),
+        )
+
+
+def _declaration(value: ir.Value, shape: ir.Shape | None) -> ir.Value:
+    """A copy of the declaration of an input or output."""
+    copy = ir.Value(name=value.name, type=value.type, shape=shape)
+    copy.doc_string = value.doc_string
+    copy.metadata_props.update(value.metadata_props)
+    return copy
