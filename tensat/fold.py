@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from rulesets.ops import GENERATORS
 from tensat.graph import CONSTANT, Graph, Node, Ref, dtype_of
 from tensat.onnx_export import to_model, write
 from tensat.runtime import Failure, Level, Program, Runtime
@@ -135,14 +134,3 @@ def without_dead(graph: Graph) -> Graph:
         names={moved(ref): name for ref, name in graph.names.items() if ref.node in live},
     )
 
-
-def constant_nodes(graph: Graph, budgeted: frozenset[int]) -> frozenset[int]:
-    """Those of the budgeted nodes that depend on constants only, constants left out."""
-    known = {index for index, node in enumerate(graph.nodes) if node.op == CONSTANT}
-    found = set()
-    for index, node in enumerate(graph.nodes):
-        if index in budgeted and (node.inputs or node.op in GENERATORS):
-            if all(ref is not None and ref.node in known for ref in node.inputs):
-                known.add(index)
-                found.add(index)
-    return frozenset(found)

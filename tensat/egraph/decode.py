@@ -24,10 +24,12 @@ class Decoded:
 
     Attributes:
         graph: The graph, constant parts not folded yet.
+        constants: Indices of nodes whose value is to be computed now and stored.
         rules: For each node made by a rule: the node's index and the rule's name.
     """
 
     graph: Graph
+    constants: frozenset[int]
     rules: Mapping[int, str]
 
 
@@ -85,6 +87,7 @@ class _Decoder:
         self.nodes: list[Node] = []
         self.place: dict[int, Ref] = {}
         self.rules: dict[int, str] = {}
+        self.constants: set[int] = set()
         self.source: dict[int, ENodeRow | PricedENode] = {}
         for eclass, node in choice.node_of.items():
             enode = behind[node]
@@ -129,7 +132,7 @@ class _Decoder:
             opaque={k: v for k, v in self.graph.opaque.items() if k in opaque},
             names=names,
         )
-        return Decoded(graph, self.rules)
+        return Decoded(graph, frozenset(self.constants), self.rules)
 
     def _input(self, index: int) -> int:
         handle = self.egraph.find(self.encoded.handle_of[Ref(index)])
@@ -171,6 +174,8 @@ class _Decoder:
         node = Node(operator, freeze(dict(attributes)), inputs, outputs)
         self.nodes.append(self._labelled(node, handle))
         self.place[eclass] = Ref(len(self.nodes) - 1)
+        if self.egraph.constant(eclass) and operator != "Constant":
+            self.constants.add(len(self.nodes) - 1)
         rule = self.egraph.rule_of[handle]
         if rule is not None:
             self.rules[len(self.nodes) - 1] = rule

@@ -1,0 +1,5 @@
+"""``python -m tensat`` is the command ``tensat``."""
+
+from tensat.cli import main
+
+main()

@@ -1,0 +1,233 @@
+"""The command line: ``tensat optimize IN OUT``.
+
+Exit codes: 0 done (improved, or nothing better was found: the output then is the original),
+2 bad arguments, 3 the model cannot be read or is invalid, or the result cannot be written.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tensat.errors import ModelError, TensatError, UsageError, WriteError, one_line
+
+app = typer.Typer(
+    name="tensat",
+    help="Optimize ONNX models: proved rewrites, exact extraction, measured costs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+BAD_ARGUMENTS, BAD_MODEL = 2, 3
+
+
+@app.callback()
+def root() -> None:
+    """Optimize ONNX models: proved rewrites, exact extraction, measured costs."""
+
+
+@app.command()
+def optimize(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="ONNX model; - reads standard input")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="OUT", help="where the result goes; - writes standard output")
+    ],
+    input_shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input-shape", metavar="NAME:1,3,224,224", help="sizes to optimize and measure for"
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="time for search and operator timing")] = 60.0,
+    max_nodes: Annotated[int, typer.Option(help="e-nodes at which the e-graph stops")] = 50_000,
+    cost: Annotated[str, typer.Option(metavar="cpu|roofline", help="where costs come from")] = "cpu",
+    cost_db: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="measured costs; default: user's cache")
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="time the result against the original")
+    ] = True,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="write the report as JSON")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="do not use this rule")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
+    threads: Annotated[int, typer.Option(help="threads for timing")] = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="print nothing")] = False,
+) -> None:
+    """Write a model that computes the same as IN and runs faster, or IN itself."""
+    with _errors_in_one_line():
+        _check_folder(target, "OUT")
+        _check_folder(str(report) if report else "-", "--report")
+        # Imported here: --help and bad arguments need none of it.
+        from tensat.feeds import parse_input_shapes
+        from tensat.options import Options
+
+        options = Options(
+            input_shapes=parse_input_shapes(input_shape or []),
+            seconds=seconds,
+            max_nodes=max_nodes,
+            cost=cost,
+            cost_db=cost_db,
+            measure=measure,
+            skip=tuple(skip or ()),
+            seed=seed,
+            threads=threads,
+        )
+        _optimize(source, target, options, report, quiet)
+
+
+def _optimize(source: str, target: str, options: object, report: Path | None, quiet: bool) -> None:
+    from tensat.optimize import optimize as run
+    from tensat.options import Options
+    from tensat.table import render
+
+    assert isinstance(options, Options)
+    console = Console(stderr=target == "-", quiet=quiet)
+    with tempfile.TemporaryDirectory(prefix="tensat-") as folder:
+        path = _source_path(source, Path(folder))
+        with _Bars(quiet) as bars:
+            result = run(path, options, progress=bars)
+        if target == "-":
+            from tensat.onnx_write import write_stream
+
+            write_stream(result.ir_model, sys.stdout.buffer)
+        elif result.report.improved:
+            result.save(target)
+        else:
+            _copy(path, Path(target), result.save)
+        if report is not None:
+            _write_text(report, result.report.to_json())
+    console.print(render(result.report))
+
+
+def _source_path(source: str, folder: Path) -> Path:
+    if source != "-":
+        return Path(source)
+    path = folder / "standard-input.onnx"
+    path.write_bytes(sys.stdin.buffer.read())
+    return path
+
+
+def _copy(source: Path, target: Path, save: object) -> None:
+    """Put the original at the target, byte for byte if it is one file."""
+    if target.exists() and source.samefile(target):
+        return
+    import onnx_ir as ir
+
+    from tensat.onnx_read import external_tensors
+
+    if next(iter(external_tensors(ir.load(source))), None) is not None:
+        assert callable(save)
+        save(target)
+        return
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        shutil.copyfile(source, temporary)
+        temporary.replace(target)
+    except OSError as error:
+        raise WriteError(f"cannot write '{target}': {one_line(error)}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_text(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise WriteError(f"cannot write '{path}': {one_line(error)}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _check_folder(path: str, what: str) -> None:
+    if path == "-":
+        return
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise UsageError(f"{what} '{path}': there is no folder '{folder}'")
+    if Path(path).is_dir():
+        raise UsageError(f"{what} '{path}' is a folder; a file name is needed")
+
+
+@contextmanager
+def _errors_in_one_line() -> Iterator[None]:
+    """Turn our errors into one line on standard error and an exit code."""
+    try:
+        yield
+    except UsageError as error:
+        _fail(str(error), BAD_ARGUMENTS)
+    except (ModelError, WriteError) as error:
+        _fail(str(error), BAD_MODEL)
+    except TensatError as error:
+        _fail(f"{error} (a fault of tensat; please report it)", 1)
+
+
+def _fail(text: str, code: int) -> None:
+    typer.echo(f"tensat: {one_line(text, 2000)}", err=True)
+    raise typer.Exit(code)
+
+
+class _Bars:
+    """Shows stages as they pass; nothing where standard error is no terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        console = Console(stderr=True, quiet=quiet)
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:10}"),
+            BarColumn(bar_width=24),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+        )
+        self._task: object = None
+
+    def __enter__(self) -> _Bars:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def stage(self, name: str) -> None:
+        """Begin a line; the one before is complete."""
+        if self._task is not None:
+            self._bars.update(self._task, total=1, completed=1)  # type: ignore[arg-type]
+        self._task = self._bars.add_task(name, total=None, note="")
+
+    def step(self, done: int, total: int) -> None:
+        """Move the bar."""
+        self._bars.update(self._task, completed=done, total=total, note=f"{done}/{total}")  # type: ignore[arg-type]
+
+    def note(self, text: str) -> None:
+        """Say something beside the bar."""
+        self._bars.update(self._task, note=text)  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

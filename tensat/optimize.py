@@ -1,0 +1,262 @@
+"""The main job: a model in, an equal and faster model out, or the original.
+
+Reading order: `optimize` runs the stages in the order in which they stand here. Each is a
+function of its own module: read, find inputs, improve (encode, saturate, price, extract,
+decode), fold, write, judge.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from rulesets.rule import Rule
+from rulesets.store import load
+from tensat.costs.cpu import CpuCosts
+from tensat.costs.roofline import Roofline
+from tensat.costs.source import CostSource
+from tensat.costs.store import CostStore, default_path
+from tensat.egraph.saturate import Limits
+from tensat.errors import ExecutionError, UsageError
+from tensat.feeds import Inputs, find_inputs
+from tensat.fold import fold
+from tensat.graph import OPAQUE, Graph
+from tensat.guard import Verdict, judge
+from tensat.improve import Budget, Plan, improve
+from tensat.onnx_export import to_model
+from tensat.onnx_import import to_graph
+from tensat.onnx_read import ModelLike, read
+from tensat.onnx_write import to_proto, write
+from tensat.options import Options
+from tensat.report import ModelSummary, Report, summarize
+from tensat.runtime import Runtime
+from tensat.sizes import bind_sizes
+from tensat.stages import Clock, Progress
+
+
+SAME = 1e-6
+"""Relative difference below which two predicted costs are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An optimized model.
+
+    Attributes:
+        ir_model: The result; the original itself if nothing better was found.
+        report: What was done.
+    """
+
+    ir_model: ir.Model
+    report: Report
+
+    @property
+    def model(self) -> onnx.ModelProto:
+        """The result as a ModelProto.
+
+        Raises:
+            WriteError: It is larger than 2 GB; use ``save``.
+        """
+        return to_proto(self.ir_model)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to a file, all or nothing."""
+        write(self.ir_model, path)
+
+
+def optimize(
+    model: ModelLike, options: Options | None = None, *, progress: Progress | None = None
+) -> Result:
+    """Optimize a model.
+
+    Args:
+        model: Path of an ONNX file, a ModelProto or an onnx_ir Model; it is not changed.
+        options: How; defaults if None.
+        progress: Told what happens.
+
+    Returns:
+        A model that computes the same and was measured faster, or the original; the report
+        says which and why.
+
+    Raises:
+        ModelError: The model cannot be read or is invalid.
+        UsageError: An option makes no sense for this model.
+    """
+    options = options or Options()
+    rules = select_rules(load(), options.skip)
+    clock = Clock(progress)
+    with clock.stage("read"):
+        original = read(model)
+        graph = to_graph(original)
+    with tempfile.TemporaryDirectory(prefix="tensat-") as folder, Runtime() as runtime:
+        job = _Job(options, rules, clock, original, graph, runtime, Path(folder))
+        return job.run()
+
+
+def select_rules(rules: Sequence[Rule], skip: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules without those named.
+
+    Raises:
+        UsageError: A name is no rule's.
+    """
+    names = {rule.name for rule in rules}
+    for name in skip:
+        if name not in names:
+            raise UsageError(f"no rule is called {name!r}; known: {', '.join(sorted(names))}")
+    return tuple(rule for rule in rules if rule.name not in set(skip))
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One optimization under way."""
+
+    options: Options
+    rules: tuple[Rule, ...]
+    clock: Clock
+    original: ir.Model
+    graph: Graph
+    runtime: Runtime
+    folder: Path
+
+    def run(self) -> Result:
+        path = self.folder / "original.onnx"
+        with self.clock.stage("inputs"):
+            write(self.original, path)
+            try:
+                inputs = find_inputs(
+                    self.runtime, str(path), self.options.input_shapes,
+                    (self.options.seed, self.options.seed + 1),
+                )  # fmt: skip
+            except ExecutionError as error:
+                return self.keep(f"The original is kept: {error}")
+            feeds = inputs.feeds(self.options.seed)
+            sizes = bind_sizes(self.graph, inputs.shapes, str(path), feeds, self.runtime)
+        try:
+            plan = self.improve(sizes)
+            candidate = self.rebuild(plan)
+        except ExecutionError as error:
+            return self.keep(f"The original is kept: {error}", inputs)
+        return self.decide(path, candidate, plan, inputs)
+
+    def improve(self, sizes: dict[str, int]) -> Plan:
+        options = self.options
+        limits = Limits(
+            options.max_nodes,
+            options.seconds * 0.25,
+            options.iterations,
+            options.multi_iterations,
+        )
+        budget = Budget(limits, options.seconds * 0.5, options.seconds * 0.25, options.seed)
+        with self.costs() as source:
+            return improve(self.graph, self.rules, source, sizes, budget, self.clock)
+
+    @contextmanager
+    def costs(self) -> Iterator[CostSource]:
+        """The cost source that the options name."""
+        if self.options.cost == "roofline":
+            yield Roofline()
+            return
+        with CostStore.open(self.options.cost_db or default_path()) as store:
+            yield CpuCosts(store, self.runtime, threads=self.options.threads)
+
+    def rebuild(self, plan: Plan) -> ir.Model:
+        """The planned graph as a model, constant parts computed."""
+        with self.clock.stage("rebuild"):
+            folded = fold(plan.decoded.graph, self.runtime, plan.decoded.constants)
+            return to_model(folded.graph)
+
+    def decide(self, path: Path, candidate: ir.Model, plan: Plan, inputs: Inputs) -> Result:
+        """The candidate if it is valid, equal and faster, else the original."""
+        if not self.promising(candidate, plan):
+            return self.keep("The original is kept: nothing cheaper was found.", inputs, plan)
+        with self.clock.stage("check"):
+            target = self.folder / "candidate.onnx"
+            write(candidate, target)
+            seeds = range(self.options.seed, self.options.seed + 3)
+            verdict = judge(
+                self.runtime, str(path), str(target), [inputs.feeds(seed) for seed in seeds],
+                measure=self.options.measure, threads=self.options.threads,
+            )  # fmt: skip
+        if not verdict.accepted:
+            reason = f"The original is kept: the candidate is {verdict.text}."
+            return self.keep(reason, inputs, plan, verdict)
+        return self.accept(candidate, inputs, plan, verdict)
+
+    def promising(self, candidate: ir.Model, plan: Plan) -> bool:
+        """Whether the candidate is predicted to be faster, or at least has fewer nodes."""
+        if plan.choice.cost < plan.original_seconds * (1 - SAME):
+            return True
+        return summarize(candidate).nodes < summarize(self.original).nodes
+
+    def accept(self, model: ir.Model, inputs: Inputs, plan: Plan, verdict: Verdict) -> Result:
+        race = verdict.race
+        before = summarize(self.original, plan.original_seconds, race and race.original)
+        after = summarize(model, plan.choice.cost, race and race.candidate)
+        report = self.report(f"Improved: {verdict.text}.", before, after, inputs, plan, verdict)
+        return Result(model, replace(report, improved=True))
+
+    def keep(
+        self,
+        reason: str,
+        inputs: Inputs | None = None,
+        plan: Plan | None = None,
+        verdict: Verdict | None = None,
+    ) -> Result:
+        """The original, with the reason."""
+        race = verdict.race if verdict else None
+        before = summarize(
+            self.original, plan and plan.original_seconds, race and race.original
+        )
+        return Result(
+            self.original, self.report(reason, before, before, inputs, plan, verdict)
+        )
+
+    def report(
+        self,
+        reason: str,
+        before: ModelSummary,
+        after: ModelSummary,
+        inputs: Inputs | None,
+        plan: Plan | None,
+        verdict: Verdict | None,
+    ) -> Report:
+        opaque = Counter(
+            self.graph.opaque[node.key].operator
+            for node in self.graph.nodes
+            if node.op == OPAQUE
+        )
+        return Report(
+            improved=False,
+            reason=reason,
+            before=before,
+            after=after,
+            ratio=verdict.race.ratio if verdict and verdict.race else None,
+            deviation=verdict.deviation if verdict else None,
+            input_shapes=dict(inputs.shapes) if inputs else {},
+            saturation=plan.saturation_record() if plan else {},
+            extraction=plan.extraction_record() if plan else {},
+            rules=plan.rules if plan else {},
+            opaque=dict(opaque.most_common()),
+            costs={"source": self.options.cost},
+            stages=dict(self.clock.seconds),
+            versions=versions(),
+        )
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package and of those that decide what it gives."""
+    found = {}
+    for name in ("tensat", "egglog", "ortools", "onnx", "onnx-ir", "onnxruntime", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,55 @@
+"""Options of one optimization, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tensat.errors import UsageError
+
+COSTS = ("cpu", "roofline")
+"""Cost sources that an option can name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to optimize.
+
+    Attributes:
+        input_shapes: Sizes to optimize and measure for, by input name. The result keeps
+            the model's symbolic dimensions.
+        seconds: Wall time for saturation, measuring of operators and extraction together;
+            checking the result comes on top.
+        max_nodes: E-nodes at which saturation stops.
+        iterations: Steps of saturation at most.
+        multi_iterations: Steps in which multi-pattern rules run.
+        cost: ``cpu`` (operators measured in ONNX Runtime) or ``roofline`` (estimated).
+        cost_db: File of measured costs; None is the user's cache folder.
+        measure: Whether to time the result against the original. Without it the result
+            is judged by predicted cost, and still checked to compute the same.
+        skip: Names of rules that must not be used.
+        seed: For random inputs and the solver.
+        threads: Threads for measuring and timing.
+    """
+
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    seconds: float = 60.0
+    max_nodes: int = 50_000
+    iterations: int = 15
+    multi_iterations: int = 1
+    cost: str = "cpu"
+    cost_db: Path | None = None
+    measure: bool = True
+    skip: tuple[str, ...] = ()
+    seed: int = 0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.cost not in COSTS:
+            raise UsageError(f"cost {self.cost!r} is unknown; possible: {', '.join(COSTS)}")
+        for name in ("seconds", "max_nodes", "iterations", "threads"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.multi_iterations < 0:
+            raise UsageError(f"multi_iterations must be >= 0, not {self.multi_iterations}")

@@ -1,0 +1,104 @@
+"""What an optimization did, as plain values that become JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import onnx_ir as ir
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """Size of a model.
+
+    Attributes:
+        operators: How many nodes of each type there are, those of sub-graphs included.
+        nodes: Their sum.
+        bytes: Bytes of all weights, those in Constant nodes included.
+        predicted_seconds: Sum of operator costs, None if not known.
+        measured_seconds: Median of one run, None if not measured.
+    """
+
+    operators: Mapping[str, int]
+    nodes: int
+    bytes: int
+    predicted_seconds: float | None = None
+    measured_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was done and found.
+
+    Attributes:
+        improved: Whether the result is a new model; else it is the original.
+        reason: One sentence: why the result is what it is.
+        before: The original.
+        after: The result; equal to ``before`` if not improved.
+        ratio: Measured time of the original over that of the result; None if not measured.
+        deviation: Largest difference of outputs over their largest value.
+        input_shapes: Sizes that the model was optimized and checked for.
+        saturation: Why saturation stopped, growth of the e-graph, rules that fired.
+        extraction: Status, cost, bound, gap and statistics of the chosen graph.
+        rules: Rules behind the nodes of the chosen graph, with their numbers.
+        opaque: Operators that were kept as they are, with their numbers.
+        costs: Where costs came from.
+        stages: Seconds of each stage.
+        versions: Versions of this package and of what it stands on.
+        notes: Other things worth knowing.
+    """
+
+    improved: bool
+    reason: str
+    before: ModelSummary
+    after: ModelSummary
+    ratio: float | None = None
+    deviation: float | None = None
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    saturation: Mapping[str, Any] = field(default_factory=dict)
+    extraction: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, int] = field(default_factory=dict)
+    opaque: Mapping[str, int] = field(default_factory=dict)
+    costs: Mapping[str, Any] = field(default_factory=dict)
+    stages: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """The report as JSON text."""
+        return json.dumps(asdict(self), indent=2, sort_keys=False, default=str) + "\n"
+
+    def __str__(self) -> str:
+        """One line."""
+        return self.reason
+
+
+def summarize(
+    model: ir.Model, predicted: float | None = None, measured: float | None = None
+) -> ModelSummary:
+    """The size of a model; nodes of sub-graphs and functions count, constants do not."""
+    counts: Counter[str] = Counter()
+    tensors = [value.const_value for value in model.graph.initializers.values()]
+    for graph in (model.graph, *model.functions.values()):
+        for node in ir.traversal.RecursiveGraphIterator(graph):
+            if node.op_type == "Constant":
+                tensors += _held(node)
+            else:
+                counts[f"{node.domain}::{node.op_type}" if node.domain else node.op_type] += 1
+    total = sum(
+        tensor.nbytes
+        for tensor in tensors
+        if tensor is not None and tensor.dtype != ir.DataType.STRING
+    )
+    operators = dict(sorted(counts.items()))
+    return ModelSummary(operators, sum(counts.values()), total, predicted, measured)
+
+
+def _held(node: ir.Node) -> list[ir.TensorProtocol]:
+    """The tensor of a Constant node."""
+    attribute = node.attributes.get("value")
+    return [attribute.as_tensor()] if attribute is not None else []
