@@ -98,6 +98,10 @@ class Runtime:
         """Load a program and return the inputs and outputs that the runtime sees."""
         return cast("Loaded | Failure", self.call("load", program, timeout=timeout))
 
+    def check(self, path: str, timeout: float | None = None) -> str | Failure:
+        """Return what the ONNX checker objects to in a file; empty if nothing."""
+        return cast("str | Failure", self.call("check", path, timeout=timeout))
+
     def run(
         self, program: Program, feeds: Feeds, timeout: float | None = None
     ) -> list[Any] | Failure:

@@ -83,10 +83,17 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a program takes and gives."""
+    """What a program takes and gives.
+
+    Attributes:
+        inputs: Inputs that must be fed.
+        outputs: All outputs.
+        defaults: Inputs that have a default value, an initializer of the same name.
+    """
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    defaults: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

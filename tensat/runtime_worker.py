@@ -36,6 +36,7 @@ from tensat.runtime_pipe import read_message, write_message
 from tensat.runtime_timing import KernelClock, interleaved, options
 
 _KEPT_SESSIONS = 4
+_KEPT_BYTES = 1 << 30  # with more in use, older sessions go before a new one is made
 _NAMES_AT_ONCE = 200  # intermediate values that one run keeps alive for their sizes
 _BFLOAT16 = 16
 
@@ -56,7 +57,21 @@ class Worker:
     def load(self, program: Program) -> Loaded:
         """Load a program, or find it loaded, and return its interface."""
         session = self._session(program)
-        return Loaded(_values(session.get_inputs()), _values(session.get_outputs()))
+        return Loaded(
+            _values(session.get_inputs()),
+            _values(session.get_outputs()),
+            _values(session.get_overridable_initializers()),
+        )
+
+    def check(self, path: str) -> str:
+        """Return what the ONNX checker objects to; empty if nothing."""
+        import onnx
+
+        try:
+            onnx.checker.check_model(path)
+        except onnx.checker.ValidationError as error:
+            return " ".join(str(error).split())
+        return ""
 
     def run(self, program: Program, feeds: Feeds) -> list[Any]:
         """Run a program and return its outputs in order."""
@@ -99,7 +114,9 @@ class Worker:
         if key in self._sessions:
             self._sessions.move_to_end(key)
             return self._sessions[key]
-        while len(self._sessions) >= _KEPT_SESSIONS:
+        while self._sessions and (
+            len(self._sessions) >= _KEPT_SESSIONS or _memory() > _KEPT_BYTES
+        ):
             self._sessions.popitem(last=False)
         setup = options(program.level, program.threads)
         session = ort.InferenceSession(
@@ -107,6 +124,15 @@ class Worker:
         )
         self._sessions[key] = session
         return session
+
+
+def _memory() -> int:
+    """Return the bytes that this process occupies; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def _values(declared: Sequence[Any]) -> tuple[Value, ...]:
