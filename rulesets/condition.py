@@ -135,6 +135,23 @@ def _size(value: Value) -> Size:
     raise ShapeError(f"{value!r} is not a size")
 
 
+def _each(test: Callable[..., bool]) -> Callable[..., bool]:
+    """Extend a comparison to lists: value by value, or each value with one number."""
+
+    def check(facts: Facts, left: Value, right: Value) -> bool:
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            pairs = zip(left, right, strict=False)
+            return len(left) == len(right) and all(test(facts, a, b) for a, b in pairs)
+        if isinstance(left, tuple):
+            return all(test(facts, value, right) for value in left)
+        if isinstance(right, tuple):
+            return all(test(facts, left, value) for value in right)
+        return test(facts, left, right)
+
+    return check
+
+
+@_each
 def _at_most(_: Facts, left: Value, right: Value) -> bool:
     if isinstance(left, Poly) or isinstance(right, Poly):
         return provably_nonnegative(_size(right) - _size(left))
@@ -143,6 +160,7 @@ def _at_most(_: Facts, left: Value, right: Value) -> bool:
     return False
 
 
+@_each
 def _below(facts: Facts, left: Value, right: Value) -> bool:
     if isinstance(left, int | Poly) and isinstance(right, int | Poly):
         return _at_most(facts, left + 1, right)
@@ -160,6 +178,14 @@ def _scalar(facts: Facts, handle: int) -> bool:
 
 def _varying(facts: Facts, handle: int) -> bool:
     return not facts.constant(handle)
+
+
+def _nested(facts: Facts, one: int, other: int) -> bool:
+    return _fits(facts, one, other) or _fits(facts, other, one)
+
+
+def _every(facts: Facts, handle: int, value: Value) -> bool:
+    return _elements(lambda array: array == value)(facts, handle)
 
 
 def _fits(facts: Facts, small: int, large: int) -> bool:
@@ -224,6 +250,8 @@ WORDS: Mapping[str, Word] = {
     "nonzero": Word(
         "no element of the constant {0} is zero", 1, 0, _elements(lambda a: a != 0)
     ),
+    "every": Word("every element of the constant {0} equals {1}", 1, 1, _every),
+    "nested": Word("one of {0} and {1} broadcasts into the other's shape", 2, 0, _nested),
     "fits": Word("{0} broadcasts into the shape of {1}", 2, 0, _fits),
     "along": Word(
         "{0} broadcasts into the shape of {1} and varies along axis {2} only",
