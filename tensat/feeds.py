@@ -19,7 +19,7 @@ import numpy as np
 from tensat.errors import ExecutionError, UsageError, one_line
 from tensat.feed_sizes import Shapes, candidate_shapes, known_sizes
 from tensat.feed_values import STYLES, Style, value
-from tensat.runtime import Failure, Feeds, Level, Program, Runtime, Value
+from tensat.runtime import Failure, FailureKind, Feeds, Level, Program, Runtime, Value
 
 __all__ = ["Inputs", "find_inputs", "parse_input_shapes"]
 
@@ -111,7 +111,7 @@ def find_inputs(
     raise ExecutionError(_nothing_runs(tried))
 
 
-_MEANINGLESS = Failure.__new__(Failure)  # it ran, but no output says anything
+_MEANINGLESS = Failure(FailureKind.ERROR, "it runs, but no output has a finite number")
 
 
 def _candidates(

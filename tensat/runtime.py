@@ -194,6 +194,11 @@ class Runtime:
             self._errors = None
 
     @property
+    def pid(self) -> int:
+        """The running child's process id; 0 if there is none."""
+        return 0 if self._child is None else self._child.pid
+
+    @property
     def _running(self) -> subprocess.Popen[bytes]:
         assert self._child is not None
         return self._child

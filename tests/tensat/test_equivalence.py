@@ -35,7 +35,9 @@ def _text(*values: str) -> np.ndarray:
         ),
         pytest.param(np.array([1, 2]), np.array([1, 2]), id="integers"),
         pytest.param(_of(np.float16, 1, 2), _of(np.float16, 1.01, 2), id="float16"),
-        pytest.param(_of(np.complex64, 1 + 1j), _of(np.complex64, 1 + 1.0005j), id="complex"),
+        pytest.param(
+            _of(np.complex64, 1 + 1j), _of(np.complex64, 1 + 1.0005j), id="complex"
+        ),
         pytest.param([_f32(1), _f32(2)], [_f32(1), _f32(2)], id="sequence"),
         pytest.param([{1: _f32(1)}], [{1: _f32(1)}], id="sequence of maps"),
         pytest.param(None, None, id="absent optional"),
