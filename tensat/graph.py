@@ -159,7 +159,7 @@ class Header:
     @property
     def opset(self) -> int:
         """Version of the default operator set."""
-        return self.opsets.get("", 1)
+        return self.opsets.get("", self.opsets.get("ai.onnx", 1))
 
 
 @dataclass(frozen=True, slots=True)

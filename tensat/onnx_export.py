@@ -1,21 +1,23 @@
 """Export: a Graph becomes an ONNX model at the opset it came from.
 
 Canonical operators are lowered, opaque nodes are emitted as they were, equal constants
-become one initializer. Inputs and outputs are declared as in the original; an output that is
-an input, a constant or the same value as another output is an Identity of it.
+become one initializer. Inputs and outputs are declared as in the original; an output that
+is an input, a constant or the same value as another output is an Identity of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
 
+from tensat import onnx_forms
 from tensat.captures import copy_attributes
 from tensat.constants import SMALL, Array, content_key, from_array
 from tensat.errors import InternalError
 from tensat.graph import CONSTANT, INPUT, OPAQUE, OUTPUT, Graph, Node, Ref, dtype_of, prune
+from tensat.onnx_forms import lower
 from tensat.onnx_names import assign
 from tensat.onnx_write import to_proto, write
 
@@ -29,6 +31,9 @@ def to_model(graph: Graph) -> ir.Model:
         InternalError: an operator cannot be written at the opset of the model.
     """
     return _Exporter(prune(graph)).build()
+
+
+type _Look = Callable[[ir.TensorProtocol], object]
 
 
 class _Exporter:
@@ -147,7 +152,52 @@ class _Exporter:
         )
 
     def _add_operator(self, index: int, node: Node) -> None:
-        raise InternalError(f"operator {node.op} cannot be written")
+        types = tuple(self._graph.tensor(ref) for ref in node.inputs if ref is not None)
+        lowered = lower(
+            node.op,
+            dict(node.attributes),
+            types,
+            node.outputs,
+            self._graph.header.opset,
+        )
+        if lowered is None:
+            raise InternalError(
+                f"operator {node.op} cannot be written at opset {self._graph.header.opset} "
+                f"for {', '.join(map(str, types))}"
+            )
+        results: list[ir.Value] = []
+        for position, part in enumerate(lowered):
+            last = position == len(lowered) - 1
+            inputs = [self._lowered_input(ref, node, results) for ref in part.inputs]
+            base = part.op_type.lower()
+            if last:
+                outputs = [self._result(index, k, base) for k in range(len(node.outputs))]
+            else:
+                outputs = [ir.Value(name=self._names.fresh(base))]
+                results.append(outputs[0])
+            self._nodes.append(
+                ir.Node(
+                    "",
+                    part.op_type,
+                    inputs,
+                    _attributes(part.attributes),
+                    outputs=outputs,
+                    name=node.name if last or not node.name else f"{node.name}/{base}",
+                    doc_string=(node.doc or None) if last else None,
+                    metadata_props=dict(node.metadata) if last else None,
+                )
+            )
+
+    def _lowered_input(
+        self, ref: onnx_forms.Ref, node: Node, results: Sequence[ir.Value]
+    ) -> ir.Value | None:
+        if isinstance(ref, onnx_forms.Arg):
+            return self._argument(node.inputs[ref.position])
+        if isinstance(ref, onnx_forms.Const):
+            return self._parameter(ref.array)
+        if isinstance(ref, onnx_forms.Node):
+            return results[ref.index]
+        return None
 
     def _add_aliases(self, ref: Ref) -> None:
         for name in self._names.aliases.get(ref, ()):
@@ -200,39 +250,34 @@ def _declare(value: ir.Value, declaration: ir.Value) -> None:
 
 def _equal_constants(graph: Graph) -> dict[Ref, Ref]:
     """For each constant that equals an earlier one, the earlier one."""
+    refs = [Ref(index) for index, node in enumerate(graph.nodes) if node.op == CONSTANT]
+    tensors = {ref: graph.constants[graph.nodes[ref.node].key] for ref in refs}
     same: dict[Ref, Ref] = {}
-    keys: dict[object, Ref] = {}
-    large: dict[tuple[object, ...], list[tuple[Ref, ir.TensorProtocol]]] = {}
-    for index, node in enumerate(graph.nodes):
-        if node.op != CONSTANT:
-            continue
-        ref, tensor = Ref(index), graph.constants[node.key]
-        if tensor.size <= SMALL:
-            first = keys.setdefault(content_key(tensor), ref)
-        else:
-            shape = (tensor.dtype, *tensor.shape.numpy())
-            others = large.setdefault(shape, [])
-            first = next((r for r, other in others if _equal(tensor, other)), ref)
-            if first == ref:
-                others.append((ref, tensor))
-        if first != ref:
-            same[ref] = first
+
+    def merge(group: list[Ref], tests: tuple[_Look, ...]) -> None:
+        if len(group) < 2:
+            return
+        if not tests:
+            same.update(dict.fromkeys(group[1:], group[0]))
+            return
+        parts: dict[object, list[Ref]] = {}
+        for ref in group:
+            parts.setdefault(tests[0](tensors[ref]), []).append(ref)
+        for part in parts.values():
+            merge(part, tests[1:])
+
+    # Cheap looks come first, so that few large tensors are read as a whole.
+    merge(refs, (_type, _ends, content_key))
     return same
 
 
-def _equal(one: ir.TensorProtocol, two: ir.TensorProtocol) -> bool:
-    """Whether two tensors of one type and shape have the same bytes."""
-    if one is two:
-        return True
-    if one.dtype == ir.DataType.STRING:
-        return bool(np.array_equal(one.numpy(), two.numpy()))
-    left, right = one.numpy(), two.numpy()
-    # A look at the ends settles nearly all cases without reading everything.
-    if left.flat[0].tobytes() != right.flat[0].tobytes():
-        return False
-    if left.flat[-1].tobytes() != right.flat[-1].tobytes():
-        return False
-    return one.tobytes() == two.tobytes()
+def _type(tensor: ir.TensorProtocol) -> object:
+    return tensor.dtype, tensor.shape.numpy()
+
+
+def _ends(tensor: ir.TensorProtocol) -> object:
+    flat = tensor.numpy().reshape(-1)
+    return flat[:64].tobytes(), flat[-64:].tobytes()
 
 
 def _attribute(name: str, value: object) -> ir.Attr:

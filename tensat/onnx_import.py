@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
 import onnx_ir as ir
 
+from rulesets.errors import OperatorError
+from rulesets.ops import OPERATORS, complete, freeze
 from rulesets.size import Size, symbol
 from rulesets.tensor import Tensor
-from tensat.constants import SMALL, Array, content_key, node_tensor, small_array
+from tensat.constants import (
+    SMALL,
+    Array,
+    content_key,
+    from_array,
+    node_tensor,
+    small_array,
+)
 from tensat.errors import ModelError, UsageError
 from tensat.graph import (
     CONSTANT,
@@ -28,6 +39,7 @@ from tensat.graph import (
     dtype_name,
     prune,
 )
+from tensat.onnx_forms import Known, OnnxCall, Operand, propagate, raise_call
 from tensat.onnx_order import ordered
 from tensat.onnx_read import ModelLike, external_tensors, read
 from tensat.opaque import opaque_key, reason_to_keep_apart
@@ -74,10 +86,13 @@ class _Importer:
         self._defaults: dict[str, ir.TensorProtocol] = {}
         self._names: dict[Ref, str] = {}
         self._arrays: dict[Ref, Array] = {}
+        self._sizes: dict[Ref, tuple[Size, ...]] = {}
         self._symbols = Symbols()
         self._dimensions: dict[str, Size] = {}
+        self._opsets = dict(model.opset_imports)
+        self._opsets.setdefault("", self._opsets.pop("ai.onnx", 1))
         self._types = OpaqueTypes(
-            model.opset_imports, tuple(model.functions.values()), self._symbols
+            self._opsets, tuple(model.functions.values()), self._symbols
         )
 
     # ------------------------------------------------------------------ inputs
@@ -135,7 +150,7 @@ class _Importer:
             return self._symbols.fresh()
         name = str(dim.value)
         if name not in self._dimensions:
-            base = re.sub(r"\W", "_", name)
+            base = re.sub(r"\W|^(?=\d)", "_", name)
             taken = self._dimensions.values()
             clean, count = base, 1
             while symbol(clean) in taken:
@@ -156,12 +171,80 @@ class _Importer:
             if tensor is not None:
                 self._refs[node.outputs[0]] = self._constant(tensor, node.outputs[0].name)
                 return
-        self._add_opaque(node, captures)
+        call = self._call(node)
+        new = None if call is None else self._raised(node, call)
+        if new is None:
+            new = self._opaque_node(node, captures)
+        known = None if call is None else _fitting(propagate(call), new.outputs[0].dtype)
+        if known is not None and self._fold(node, new, known):
+            return
+        ref = self._add(new)
+        if known is not None:
+            self._sizes[ref] = known.sizes
+        for index, value in enumerate(node.outputs[: len(new.outputs)]):
+            self._refs[value] = Ref(ref.node, index)
+            if value.name:
+                self._names[Ref(ref.node, index)] = value.name
 
-    def _add_opaque(self, node: ir.Node, captures: tuple[ir.Value, ...]) -> None:
-        reason = reason_to_keep_apart(
-            node, self._model.opset_imports, self._model.functions
+    def _call(self, node: ir.Node) -> OnnxCall | None:
+        """The node with what is known of its inputs; None if it can only be opaque."""
+        if node.domain or node.op_identifier() in self._model.functions:
+            return None
+        attributes = {}
+        for name, attribute in node.attributes.items():
+            value = _plain(attribute)
+            if value is None:
+                return None
+            attributes[name] = value
+        return OnnxCall(
+            op_type=node.op_type,
+            opset=self._opsets[""],
+            attributes=attributes,
+            inputs=tuple(
+                None if value is None else self._operand(self._ref(value))
+                for value in node.inputs
+            ),
+            outputs=len(node.outputs),
+            used_outputs=frozenset(
+                index
+                for index, value in enumerate(node.outputs)
+                if value.uses() or value.is_graph_output()
+            ),
         )
+
+    def _operand(self, ref: Ref) -> Operand:
+        return Operand(self._type(ref), self._arrays.get(ref), self._sizes.get(ref))
+
+    def _type(self, ref: Ref) -> Tensor:
+        return self._nodes[ref.node].outputs[ref.output]
+
+    def _raised(self, node: ir.Node, call: OnnxCall) -> Node | None:
+        raised = raise_call(call)
+        if raised is None:
+            return None
+        values = [node.inputs[position] for position in raised.operands]
+        refs = tuple(self._ref(value) for value in values if value is not None)
+        operator = OPERATORS[raised.name]
+        try:
+            attributes = complete(operator, raised.attributes)
+            outputs = operator.infer(attributes, tuple(map(self._type, refs)))
+        except OperatorError:
+            return None  # what the shape rule does not cover stays as it is
+        return _original(node, Node(raised.name, freeze(attributes), refs, outputs))
+
+    def _fold(self, node: ir.Node, new: Node, known: Known) -> bool:
+        """Whether the result is a known integer tensor; it becomes a constant then."""
+        numbers = [size for size in known.sizes if isinstance(size, int)]
+        if len(numbers) < len(known.sizes):
+            return False
+        array = np.array(numbers, new.outputs[0].dtype)
+        array = array.reshape(() if known.scalar else (-1,))
+        output = node.outputs[0]
+        self._refs[output] = self._constant(from_array(array), output.name)
+        return True
+
+    def _opaque_node(self, node: ir.Node, captures: tuple[ir.Value, ...]) -> Node:
+        reason = reason_to_keep_apart(node, self._opsets, self._model.functions)
         record = OpaqueNode(
             node=node,
             arity=len(node.inputs),
@@ -176,18 +259,11 @@ class _Importer:
         tensors, arrays = {}, {}
         for value, ref in zip(values, refs, strict=True):
             if value is not None and ref is not None:
-                tensors[value] = self._nodes[ref.node].outputs[ref.output]
+                tensors[value] = self._type(ref)
                 if ref in self._arrays:
                     arrays[value] = self._arrays[ref]
         outputs = self._types.infer(node, tensors, arrays)
-        new = self._add(self._origin(node, Node(OPAQUE, (("key", key),), refs, outputs)))
-        self._publish(node, new)
-
-    def _publish(self, node: ir.Node, new: Ref) -> None:
-        for index, value in enumerate(node.outputs):
-            self._refs[value] = Ref(new.node, index)
-            if value.name:
-                self._names[Ref(new.node, index)] = value.name
+        return _original(node, Node(OPAQUE, (("key", key),), refs, outputs))
 
     def _add(self, node: Node) -> Ref:
         self._nodes.append(node)
@@ -256,18 +332,45 @@ class _Importer:
             )
         )
 
-    def _origin(self, node: ir.Node, new: Node) -> Node:
-        name = node.name or ""
-        return Node(
-            op=new.op,
-            attributes=new.attributes,
-            inputs=new.inputs,
-            outputs=new.outputs,
-            name=name,
-            doc=node.doc_string or "",
-            metadata=tuple(sorted(node.metadata_props.items())),
-            origin=(name,) if name else (),
-        )
+
+def _original(node: ir.Node, new: Node) -> Node:
+    """The graph node with name, doc string and metadata of the ONNX node."""
+    name = node.name or ""
+    return replace(
+        new,
+        name=name,
+        doc=node.doc_string or "",
+        metadata=tuple(sorted(node.metadata_props.items())),
+        origin=(name,) if name else (),
+    )
+
+
+def _fitting(known: Known | None, dtype: str) -> Known | None:
+    """The value if it is one of that element type; the runtime would wrap others around."""
+    if known is None or dtype not in ("int32", "int64", "bool"):
+        return None
+    low, high = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    fits = all(not isinstance(size, int) or low <= size <= high for size in known.sizes)
+    return known if fits else None
+
+
+def _plain(attribute: ir.Attr) -> object:
+    """The value of an attribute as numbers, text or an array; None for anything else."""
+    kind = attribute.type
+    if attribute.is_ref():
+        return None
+    if kind in (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING):
+        value = attribute.value
+        return None if isinstance(value, bytes) else value
+    if kind in (
+        ir.AttributeType.INTS,
+        ir.AttributeType.FLOATS,
+        ir.AttributeType.STRINGS,
+    ):
+        return tuple(attribute.value)
+    if kind == ir.AttributeType.TENSOR:
+        return small_array(attribute.as_tensor())
+    return None
 
 
 def _declaration(value: ir.Value, shape: ir.Shape | None) -> ir.Value:

@@ -20,15 +20,15 @@ from tensat.onnx_carry import hide
 
 __all__ = ["ModelLike", "read"]
 
-type ModelLike = str | os.PathLike[str] | onnx.ModelProto | ir.Model
+type ModelLike = str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model
 
 
 def read(model: ModelLike) -> ir.Model:
     """The model, ready for ``to_graph``.
 
     Args:
-        model: Path of an ONNX file, or a model in memory. A model in memory is not changed
-            and shares its tensors with the result.
+        model: Path of an ONNX file, its content, or a model in memory. A model in memory
+            is not changed and shares its tensors with the result.
 
     Raises:
         ModelError: there is no such file, it is no ONNX model, or data that it keeps in
@@ -39,12 +39,14 @@ def read(model: ModelLike) -> ir.Model:
         return model
     if isinstance(model, onnx.ModelProto):
         return _from_proto(hide(model, own=False), "the model", "")
+    if isinstance(model, bytes):
+        return _from_proto(hide(_parse(model), own=True), "the model", "")
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         proto = hide(_load(path), own=True)
         return _from_proto(proto, f"'{path}'", str(path.parent))
     raise UsageError(
-        f"a model is a path, an onnx.ModelProto or an onnx_ir.Model, "
+        f"a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, "
         f"not {type(model).__name__}"
     )
 
@@ -70,8 +72,19 @@ def _load(path: Path) -> onnx.ModelProto:
         ) from error
 
 
+def _parse(data: bytes) -> onnx.ModelProto:
+    if not data:
+        raise ModelError("cannot read the model: it is empty")
+    try:
+        return onnx.load_model_from_string(data)
+    except Exception as error:  # protobuf has an error of its own for each implementation
+        raise ModelError(
+            f"cannot read the model: it is no ONNX model, or cut off ({one_line(error)})"
+        ) from error
+
+
 def _from_proto(proto: onnx.ModelProto, what: str, folder: str) -> ir.Model:
-    if not proto.HasField("graph") or not proto.graph.ByteSize():
+    if not proto.HasField("graph"):
         raise ModelError(f"{what} is no ONNX model: it has no graph")
     if not proto.ir_version or (proto.ir_version >= 3 and not proto.opset_import):
         raise ModelError(f"{what} is no ONNX model: it names no version of ONNX")

@@ -41,12 +41,7 @@ def to_proto(model: ir.Model) -> onnx.ModelProto:
     Raises:
         WriteError: the model is too large for one message.
     """
-    size = sum(_nbytes(tensor) for tensor in _tensors(model))
-    if size > LIMIT:
-        raise WriteError(
-            f"weights of {size} bytes do not fit into one ModelProto (limit {LIMIT}); "
-            "write the model to a file instead"
-        )
+    _check_size(model)
     proto = _skeleton(model)
     for tensor, name in _named(model):
         copy = proto.graph.initializer.add()
@@ -78,9 +73,7 @@ def write(
     if target.is_dir():
         raise WriteError(f"cannot write '{path}': it is a folder")
     if external is None:
-        external = any(True for _ in external_tensors(model)) or (
-            sum(_nbytes(tensor) for tensor in _tensors(model)) > LIMIT
-        )
+        external = any(True for _ in external_tensors(model)) or (_weights(model) > LIMIT)
     try:
         if external:
             _write_external(model, target)
@@ -94,7 +87,12 @@ def write(
 
 
 def write_stream(model: ir.Model, file: BinaryIO) -> None:
-    """Write the model with all its weights to an open binary file."""
+    """Write the model with all its weights to an open binary file.
+
+    Raises:
+        WriteError: the model is too large for one message.
+    """
+    _check_size(model)
     _stream(model, file, [_inline(tensor, name) for tensor, name in _named(model)])
 
 
@@ -130,9 +128,17 @@ def _skeleton(model: ir.Model) -> onnx.ModelProto:
     return show(proto)
 
 
-def _tensors(model: ir.Model) -> Iterator[ir.TensorProtocol]:
-    for tensor, _ in _named(model):
-        yield tensor
+def _weights(model: ir.Model) -> int:
+    """Bytes of all initializers."""
+    return sum(_nbytes(tensor) for tensor, _ in _named(model))
+
+
+def _check_size(model: ir.Model) -> None:
+    if (size := _weights(model)) > LIMIT:
+        raise WriteError(
+            f"weights of {size} bytes do not fit into one ONNX message (limit {LIMIT}); "
+            "write the model to a file instead"
+        )
 
 
 def _named(model: ir.Model) -> Iterator[tuple[ir.TensorProtocol, str]]:
