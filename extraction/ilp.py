@@ -1,111 +1,104 @@
-"""Exact extraction by integer linear programming (first slice; the full one follows)."""
+"""Exact extraction by integer linear programming.
 
-import datetime
-import time
+ESSAY
+"""
+
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from extraction.choice import Choice, close
 from extraction.clean import clean
+from extraction.components import split
+from extraction.deadline import Deadline
 from extraction.egraph import EGraph
 from extraction.extractor import Limits, require_roots
-from extraction.greedy_dag import cheapest_bills
-from extraction.problem import Problem, from_egraph
+from extraction.facts import Facts
+from extraction.incumbent import best, better_greedy
+from extraction.portfolio import solve_part
+from extraction.problem import Problem, cost_of, from_egraph
+from extraction.reduce import reduce, solvable
+from extraction.scaling import find_scale
+from extraction.upper_bound import required_bound
+
+RESERVE = 0.3
+"""Seconds kept back for lifting and checking."""
 
 
-def selected_loop(problem: Problem, chosen: Mapping[int, int]) -> frozenset[int]:
-    """Return the needed e-classes that `chosen` does not derive; empty when acyclic."""
-    done: set[int] = set()
-    open_: set[int] = set()
-    stack = sorted(problem.roots)
-    seen: set[int] = set()
-    while stack:
-        number = stack[-1]
-        if number in open_ or number in done:
-            stack.pop()
-            if number in open_:
-                open_.discard(number)
-                if all(child in done for child in problem.children[chosen[number]]):
-                    done.add(number)
-            continue
-        open_.add(number)
-        seen.add(number)
-        stack.extend(
-            child for child in problem.children[chosen[number]] if child not in seen
-        )
-    changed = True
-    while changed:
-        changed = False
-        for number in sorted(seen - done):
-            if all(child in done for child in problem.children[chosen[number]]):
-                done.add(number)
-                changed = True
-    return frozenset(seen - done)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A solved part: its choice lifted, cost and bound in scaled units."""
+
+    chosen: Mapping[int, int]
+    cost: float
+    bound: float
 
 
 def extract_ilp(graph: EGraph, limits: Limits) -> Choice:
-    """Return an optimal choice, or the best known at the deadline."""
-    from ortools.math_opt.python import mathopt
-
-    start = time.monotonic()
-    problem = clean(from_egraph(graph)).problem
+    """Return an optimal choice, or the best known at the deadline with a proven gap."""
+    scale = find_scale([node.cost for node in graph.nodes if node.cost < math.inf])
+    problem = clean(from_egraph(graph, scale)).problem
     require_roots(graph, problem)
-    incumbent, _ = cheapest_bills(problem, limits.deadline)
-    bound = 0.0
-    model = mathopt.Model()
-    x = {node: model.add_binary_variable() for node in problem.children}
-    y = {number: sum(x[node] for node in nodes) for number, nodes in problem.members.items()}
-    for number, nodes in problem.members.items():
-        if number in problem.roots:
-            model.add_linear_constraint(y[number] == 1)
-        else:
-            model.add_linear_constraint(y[number] <= 1)
-        uses: dict[int, list[int]] = {}
-        for node in nodes:
-            for child in problem.children[node]:
-                uses.setdefault(child, []).append(node)
-        for child, users in uses.items():
-            if child != number:
-                model.add_linear_constraint(sum(x[node] for node in users) <= y[child])
-    model.minimize(sum(problem.cost[node] * x[node] for node in x))
-    while not limits.deadline.passed:
-        params = mathopt.SolveParameters(
-            time_limit=datetime.timedelta(seconds=min(limits.deadline.left, 1e6)),
-            relative_gap_tolerance=0.0,
-        )
-        result = mathopt.solve(model, mathopt.SolverType.HIGHS, params=params)
-        if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
-            break
-        bound = max(bound, result.termination.objective_bounds.dual_bound)
-        values = result.variable_values()
-        chosen = {
-            number: node
-            for number, nodes in problem.members.items()
-            for node in nodes
-            if values[x[node]] > 0.5
-        }
-        loop = selected_loop(problem, chosen)
-        if not loop:
-            choice = close(graph, chosen, bound=0.0, method="ilp")
-            return close(
-                graph,
-                chosen,
-                bound=choice.cost,
-                method="ilp",
-                seconds=time.monotonic() - start,
-            )
-        outside = sum(
-            x[node]
-            for number in loop
-            for node in problem.members[number]
-            if not problem.children[node] & loop
-        )
-        for number in loop:
-            model.add_linear_constraint(y[number] <= outside)
-    return close(
-        graph,
-        incumbent,
-        bound=bound,
-        method="ilp",
-        timed_out=True,
-        seconds=time.monotonic() - start,
+    deadline = Deadline(limits.deadline.at - RESERVE)
+    statistics: dict[str, object] = {"e-nodes": len(graph.nodes)}
+    part = _solve(problem, scale.step, deadline, limits, statistics)
+    proven = part.cost <= part.bound
+    bound = part.bound / scale.factor
+    choice = close(graph, part.chosen, bound=bound, method="ilp", timed_out=not proven)
+    if proven:
+        choice = close(graph, part.chosen, bound=choice.cost, method="ilp")
+    return choice
+
+
+def _solve(
+    problem: Problem,
+    step: float,
+    deadline: Deadline,
+    limits: Limits,
+    statistics: dict[str, object],
+) -> _Part:
+    greedy = better_greedy(problem, deadline.sooner(max(0.5, deadline.left / 4)))
+    upper = cost_of(problem, greedy)
+    reduced = reduce(problem, upper=upper, step=step, deadline=deadline)
+    if not solvable(reduced.problem):
+        return _Part(greedy, upper, upper)
+    parts = split(reduced.problem)
+    statistics["reduced"] = reduced.problem.size
+    statistics["parts"] = len(parts)
+    chosen: dict[int, int] = {}
+    costs, bounds = [reduced.problem.constant], [reduced.problem.constant]
+    parts.sort(key=lambda part: part.size)
+    left = sum(part.size[0] for part in parts)
+    for part in parts:
+        share = deadline.left * min(1.0, 2.0 * part.size[0] / left)
+        left -= part.size[0]
+        solved = _solve_part(part, step, deadline.sooner(share), limits)
+        chosen.update(solved.chosen)
+        costs.append(solved.cost)
+        bounds.append(solved.bound)
+    lifted = reduced.lift(chosen)
+    cost, bound = math.fsum(costs), math.fsum(bounds)
+    if upper < cost:
+        return _Part(greedy, upper, min(bound, upper))
+    return _Part(lifted, cost, bound)
+
+
+def _solve_part(part: Problem, step: float, deadline: Deadline, limits: Limits) -> _Part:
+    if len(part.members) == 1:
+        ((number, nodes),) = part.members.items()
+        node = min(nodes, key=lambda node: (part.cost[node], node))
+        return _Part({number: node}, part.cost[node], part.cost[node])
+    hint = better_greedy(part, deadline)
+    upper = cost_of(part, hint)
+    reduced = reduce(part, upper=upper, step=step, deadline=deadline)
+    if not solvable(reduced.problem):
+        return _Part(hint, upper, upper)
+    hint2 = better_greedy(reduced.problem, deadline)
+    answer = solve_part(
+        reduced.problem, hint2, step, deadline, limits.seed, limits.workers
     )
+    lifted = reduced.lift(answer.chosen)
+    cost = cost_of(part, lifted)
+    if upper < cost:
+        return _Part(hint, upper, min(answer.bound, upper))
+    return _Part(lifted, cost, answer.bound)

@@ -5,10 +5,12 @@ choice for a reduced problem is, apart from e-nodes that were *forced* on the wa
 for the e-graph. Reductions never change a problem; they return another one (`Reduced`).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from extraction.egraph import EGraph
+from extraction.scaling import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,22 @@ class Reduced:
         return {**self.forced, **chosen}
 
 
-def from_egraph(graph: EGraph) -> Problem:
-    """Return the problem an e-graph poses, nothing reduced yet."""
+def from_egraph(graph: EGraph, scale: Scale | None = None) -> Problem:
+    """Return the problem an e-graph poses, nothing reduced yet.
+
+    Args:
+        graph: The e-graph.
+        scale: How to turn its costs into the problem's; unchanged when left out.
+    """
     usable = [node for members in graph.members for node in members]
     children_of, nodes = graph.children_of, graph.nodes
+    cost = {node: float(nodes[node].cost) for node in usable}
+    if scale:
+        cost = {node: scale.scaled(value) for node, value in cost.items()}
     return Problem(
         members={number: members for number, members in enumerate(graph.members) if members},
         children={node: frozenset(children_of[node]) for node in usable},
-        cost={node: float(nodes[node].cost) for node in usable},
+        cost=cost,
         roots=frozenset(graph.root_numbers),
     )
 
@@ -95,3 +105,21 @@ def parents_of(problem: Problem) -> dict[int, list[int]]:
 def class_of(problem: Problem) -> dict[int, int]:
     """Return e-node -> its e-class."""
     return {node: number for number, nodes in problem.members.items() for node in nodes}
+
+
+def needed(problem: Problem, chosen: Mapping[int, int]) -> dict[int, int]:
+    """Return the part of `chosen` that the roots reach, roots first."""
+    found: dict[int, int] = {}
+    stack = sorted(problem.roots, reverse=True)
+    while stack:
+        number = stack.pop()
+        if number not in found:
+            found[number] = node = chosen[number]
+            stack.extend(problem.children[node])
+    return found
+
+
+def cost_of(problem: Problem, chosen: Mapping[int, int]) -> float:
+    """Return the DAG cost of a choice, the constant included."""
+    paid = [problem.cost[node] for node in needed(problem, chosen).values()]
+    return math.fsum([problem.constant, *paid])

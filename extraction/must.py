@@ -1,0 +1,90 @@
+"""Must sets: the e-classes that every acyclic derivation of an e-class contains.
+
+The greatest fixpoint of
+
+    M(c) = {c} ∪ ⋂ { ⋃ M(d) over children d of n | e-nodes n of c, c not in that union }
+
+An e-node whose children all need its own e-class can never be chosen, so it does not take
+part in the intersection; by induction over a derivation every set stays a lower bound.
+Sets are Python integers used as bit sets: intersections of thousands of e-classes at
+memory speed. Bits are numbered children first, so sets of deep e-classes stay short.
+
+Source: dominators of a flow graph, generalized to and/or graphs.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from extraction.problem import Problem
+
+EVERYTHING = -1
+"""The bit set with all bits; the start of the iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Must:
+    """Must sets as bit sets.
+
+    Attributes:
+        bit: E-class -> the bit set that holds only it.
+        of_class: E-class -> its must set, itself included.
+        order: The e-class of each bit position.
+    """
+
+    bit: Mapping[int, int]
+    of_class: Mapping[int, int]
+    order: tuple[int, ...]
+
+    def below(self, children: frozenset[int]) -> int:
+        """Return what every derivation of all `children` contains."""
+        union = 0
+        of_class = self.of_class
+        for child in children:
+            union |= of_class[child]
+        return union
+
+    def classes(self, bits: int) -> list[int]:
+        """Return the e-classes of a bit set."""
+        text = bin(bits)[:1:-1]
+        found, at = [], text.find("1")
+        while at >= 0:
+            found.append(self.order[at])
+            at = text.find("1", at + 1)
+        return found
+
+
+def must_sets(problem: Problem, component: Mapping[int, int]) -> Must:
+    """Return the must sets of a cleaned problem, component by component."""
+    groups: dict[int, list[int]] = defaultdict(list)
+    for number in problem.members:
+        groups[component[number]].append(number)
+    order = tuple(number for key in sorted(groups) for number in groups[key])
+    bit = {number: 1 << position for position, number in enumerate(order)}
+    of_class: dict[int, int] = {}
+    for key in sorted(groups):
+        group = groups[key]
+        for number in group:
+            of_class[number] = EVERYTHING
+        again = True
+        while again:
+            again = False
+            for number in group:
+                new = _step(problem, of_class, number, bit[number])
+                if new != of_class[number]:
+                    of_class[number] = new
+                    again = len(group) > 1
+    return Must(bit, of_class, order)
+
+
+def _step(problem: Problem, of_class: dict[int, int], number: int, own: int) -> int:
+    common = EVERYTHING
+    for node in problem.members[number]:
+        union = 0
+        for child in problem.children[node]:
+            union |= of_class[child]
+        if not union & own:
+            common &= union
+            if not common:
+                break
+    return common | own
