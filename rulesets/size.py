@@ -11,7 +11,7 @@ Equal polynomials are equal at run time. Unequal ones may still be equal at run 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd, prod
 from operator import mul
 
@@ -53,10 +53,7 @@ class Poly:
         return Poly, (self.terms,)
 
     def __add__(self, other: Size) -> Size:
-        terms = dict(self.terms)
-        for monomial, coefficient in _terms(other):
-            terms[monomial] = terms.get(monomial, 0) + coefficient
-        return _make(terms)
+        return _sum(self, other)
 
     def __neg__(self) -> "Poly":
         return Poly(tuple([(monomial, -number) for monomial, number in self.terms]))
@@ -68,12 +65,7 @@ class Poly:
         return -self + other
 
     def __mul__(self, other: Size) -> Size:
-        terms: dict[Monomial, int] = {}
-        for monomial, number in _terms(other):
-            for own, coefficient in self.terms:
-                both = _times(own, monomial)
-                terms[both] = terms.get(both, 0) + coefficient * number
-        return _make(terms)
+        return _product(self, other)
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -131,10 +123,7 @@ def floor_div(dividend: Size, divisor: int) -> Size:
         raise SizeError(f"cannot divide {dividend} by {divisor}; a divisor is at least 1")
     if isinstance(dividend, int):
         return dividend // divisor
-    # floor((k·q + r)/k) = q + floor(r/k), with every coefficient of r in 0 … k-1.
-    whole = _make({monomial: number // divisor for monomial, number in dividend.terms})
-    rest = _make({monomial: number % divisor for monomial, number in dividend.terms})
-    return whole + _proper_quotient(rest, divisor)
+    return _quotient(dividend, divisor)
 
 
 def ceil_div(dividend: Size, divisor: int) -> Size:
@@ -259,6 +248,33 @@ def provably_different(one: Size, other: Size) -> bool:
     return constant % step != 0
 
 
+# The same few sizes are computed again and again, and polynomials keep their hash.
+@lru_cache(maxsize=1 << 16)
+def _sum(one: Poly, other: Size) -> Size:
+    terms = dict(one.terms)
+    for monomial, coefficient in _terms(other):
+        terms[monomial] = terms.get(monomial, 0) + coefficient
+    return _make(terms)
+
+
+@lru_cache(maxsize=1 << 16)
+def _product(one: Poly, other: Size) -> Size:
+    terms: dict[Monomial, int] = {}
+    for monomial, number in _terms(other):
+        for own, coefficient in one.terms:
+            both = _times(own, monomial)
+            terms[both] = terms.get(both, 0) + coefficient * number
+    return _make(terms)
+
+
+@lru_cache(maxsize=1 << 16)
+def _quotient(dividend: Poly, divisor: int) -> Size:
+    # floor((k·q + r)/k) = q + floor(r/k), with every coefficient of r in 0 … k-1.
+    whole = _make({monomial: number // divisor for monomial, number in dividend.terms})
+    rest = _make({monomial: number % divisor for monomial, number in dividend.terms})
+    return whole + _proper_quotient(rest, divisor)
+
+
 def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
     if isinstance(size, int):
         return ((_ONE, size),) if size else ()
@@ -328,25 +344,19 @@ def _proper_quotient(rest: Size, divisor: int) -> Size:
     constant //= common
     if divisor == 1:
         return _make({**terms, _ONE: constant})
-    if len(terms) == 1:
-        ((monomial, number),) = terms.items()
-        inner = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
-        if isinstance(inner, Quotient) and number == 1:
+    match tuple(terms.items()):
+        case ((((Quotient(inner, by), 1),), 1),):
             # floor((floor(a/m) + c)/k) = floor((a + c·m)/(k·m))
-            shifted = inner.dividend + constant * inner.divisor
-            return floor_div(shifted, divisor * inner.divisor)
+            return floor_div(inner + constant * by, divisor * by)
     dividend = _make({**terms, _ONE: constant})
     assert isinstance(dividend, Poly)
     return Poly(((((Quotient(dividend, divisor), 1),), 1),))
 
 
 def _broadcast_parts(size: Poly) -> tuple[Poly, ...]:
-    if len(size.terms) == 1:
-        monomial, number = size.terms[0]
-        if number == 1 and len(monomial) == 1 and monomial[0][1] == 1:
-            atom = monomial[0][0]
-            if isinstance(atom, Broadcast):
-                return atom.sizes
+    match size.terms:
+        case ((((Broadcast(sizes), 1),), 1),):
+            return sizes
     return (size,)
 
 
@@ -358,9 +368,7 @@ def _atom_value(atom: Atom, env: Mapping[str, int]) -> int:
     if isinstance(atom, str):
         if atom not in env:
             known = ", ".join(sorted(env)) or "none"
-            raise SizeError(
-                f"size symbol {atom!r} has no value; values are given for: {known}"
-            )
+            raise SizeError(f"size symbol {atom!r} has no value; those given: {known}")
         return env[atom]
     if isinstance(atom, Quotient):
         return evaluate(atom.dividend, env) // atom.divisor

@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from rulesets.ops import Attributes
+from rulesets.ops import Attributes, single
 from rulesets.size import Size
 from rulesets.tensor import Tensor
 
@@ -160,10 +160,9 @@ class OnnxCall:
             return None
         if found.array is None or found.array.size != 1 or found.array.dtype.kind in "OSU":
             raise NotExpressibleError
-        value = found.array.reshape(()).astype(np.float64)
-        with np.errstate(over="ignore"):
-            exact = value == value.astype(np.float32)
-        return float(value) if exact else _fail()
+        # Python compares ints with floats exactly, as NumPy does not.
+        value = found.array.reshape(()).item()
+        return float(value) if single(value) == value else _fail()
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,9 @@ def _flatten(rng: Random) -> tuple[Attributes, tuple[Tensor, ...]]:
 def _concat(rng: Random) -> tuple[Attributes, tuple[Tensor, ...]]:
     x = shape(rng, 1, 4)
     axis = rng.randrange(len(x))
-    parts = [(*x[:axis], rng.randint(1, 3), *x[axis + 1 :]) for _ in range(rng.randint(1, 3))]
+    parts = [
+        (*x[:axis], rng.randint(1, 3), *x[axis + 1 :]) for _ in range(rng.randint(1, 3))
+    ]
     return {"axis": axis}, floats(*parts)
 
 
@@ -250,7 +252,7 @@ def _expand(rng: Random) -> tuple[Attributes, tuple[Tensor, ...]]:
 
 
 def _gather(rng: Random) -> tuple[Attributes, tuple[Tensor, ...]]:
-    x = shape(rng, 1, 3)
+    x = tuple([size + 1 for size in shape(rng, 1, 3)])
     places = Tensor(rng.choice(("int64", "int32")), shape(rng, 0, 2))
     return {"axis": rng.randrange(len(x))}, (*floats(x), places)
 

@@ -46,7 +46,9 @@ def model_of(
             elif isinstance(ref, Absent):
                 names.append("")
             else:
-                names.append(f"x{ref.position}" if isinstance(ref, Arg) else f"t{ref.index}")
+                names.append(
+                    f"x{ref.position}" if isinstance(ref, Arg) else f"t{ref.index}"
+                )
         last = index == len(nodes) - 1
         results = [f"y{number}" for number in range(outputs)] if last else [f"t{index}"]
         protos.append(node_proto(node.op_type, names, results, node.attributes))
@@ -91,7 +93,7 @@ def types_of(model: onnx.ModelProto) -> tuple[tuple[int, tuple[int, ...]], ...]:
     )
 
 
-def model_of_call(call: OnnxCall, arrays: Sequence[Array | None]) -> onnx.ModelProto:
+def model_of_call(call: OnnxCall) -> onnx.ModelProto:
     """Return the model of a node whose inputs with a known value are initializers."""
     names, tensors, constants = [], [], []
     for index, operand in enumerate(call.inputs):
@@ -114,7 +116,9 @@ def run(model: onnx.ModelProto, arrays: Sequence[Array]) -> list[Array]:
     try:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = (
+            onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        )
         session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )

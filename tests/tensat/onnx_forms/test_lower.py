@@ -107,9 +107,7 @@ def test_shape_rule_agrees_with_onnx(case: Case) -> None:
     assert nodes is not None
     model = model_of(nodes, case.inputs, len(expected), NEWEST)
     onnx.checker.check_model(model, full_check=True)
-    assert types_of(model) == tuple(
-        (type_number(one.dtype), one.shape) for one in expected
-    )
+    assert types_of(model) == tuple((type_number(one.dtype), one.shape) for one in expected)
     arrays = [random_array(one, SEED + index) for index, one in enumerate(case.inputs)]
     for array, one in zip(_feed(case, NEWEST, arrays), expected, strict=True):
         assert (array.dtype.name, array.shape) == (one.dtype, one.shape)
