@@ -11,10 +11,13 @@ from extraction.choice import Choice
 from extraction.deadline import Deadline
 from extraction.egraph import EGraph
 from extraction.errors import UnknownMethodError
+from extraction.exhaustive import extract_exhaustive
 from extraction.extractor import Extractor, Limits
+from extraction.greedy import extract_greedy
 from extraction.greedy_dag import extract_greedy_dag
 from extraction.greedy_tree import extract_greedy_tree
 from extraction.ilp import extract_ilp
+from extraction.local_search import extract_search
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +28,30 @@ class Method:
         name: What `extract(…, method=name)` asks for.
         extractor: The function that does it.
         guarantee: What its choices are certain to be, in a few words.
+        exact: Whether it proves optimality, time permitting.
+        slow_start: Whether it loads a solver.
     """
 
     name: str
     extractor: Extractor
     guarantee: str
+    exact: bool = False
+    slow_start: bool = False
 
 
 METHODS = (
     Method("greedy-tree", extract_greedy_tree, "least tree cost"),
     Method("greedy-dag", extract_greedy_dag, "a choice, good where bills overlap"),
-    Method("ilp", extract_ilp, "least DAG cost, or a proven gap at the deadline"),
+    Method("greedy", extract_greedy, "the better of the two greedy choices"),
+    Method("search", extract_search, "never worse than greedy; better with time"),
+    Method("exhaustive", extract_exhaustive, "least DAG cost; small e-graphs", exact=True),
+    Method(
+        "ilp",
+        extract_ilp,
+        "least DAG cost, or a proven gap at the deadline",
+        exact=True,
+        slow_start=True,
+    ),
 )
 
 

@@ -27,9 +27,9 @@ def drop_expensive(facts: Facts) -> Reduced:
     Nothing may be left of the roots: then the known choice is optimal.
     """
     problem = facts.problem
-    limit = worthwhile(facts.upper, facts.step) - problem.constant
-    if limit == float("inf"):
+    if facts.upper == float("inf"):
         return Reduced(problem)
+    limit = worthwhile(facts.upper, facts.step) - problem.constant
     must = facts.must
     weigh = _Weigher(problem, must)
     needed = must.below(problem.roots)
