@@ -141,6 +141,8 @@ class Kernel:
         seed: For the random numbers.
         threads: Threads that compute.
         budget: Seconds to spend on repetitions.
+        blocked: Whether to time it inside a region of blocked layout, where the runtime
+            has such a form of it.
     """
 
     model: bytes
@@ -151,6 +153,7 @@ class Kernel:
     seed: int = 0
     threads: int = 1
     budget: float = 0.015
+    blocked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

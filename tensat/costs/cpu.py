@@ -26,6 +26,7 @@ from tensat.costs.store import CostStore, Record, Setting
 from tensat.errors import ExecutionError
 from tensat.runtime import Failure, FailureKind, Runtime
 
+_METHOD = "CPU, single kernels 1"  # another number whenever the same kernel would differ
 _SAVE_EVERY = 16  # measurements lost at most when the process is killed
 _PATIENCE = 30.0  # seconds for one kernel
 _TOO_BIG = 2 << 30  # bytes: such an operator is estimated, never timed
@@ -92,7 +93,7 @@ class CpuCosts:
         version = runtime.version()
         if isinstance(version, Failure):
             raise ExecutionError(f"ONNX Runtime does not start: {version}")
-        self.setting = Setting(device_name(), f"onnxruntime {version} CPU", threads)
+        self.setting = Setting(device_name(), f"onnxruntime {version} {_METHOD}", threads)
         self.counts: dict[Origin, int] = dict.fromkeys(Origin, 0)
         self._store = store
         self._runtime = runtime

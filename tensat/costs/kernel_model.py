@@ -31,6 +31,11 @@ _LARGE = 128 << 10  # constants from here on count as weights
 _MOST_COPIES = 64
 _WARM = 1 << 20  # bytes of activations that stay in the core's own cache
 _WEIGHTS_PER_SECOND = 20e9
+_COLD = 8 << 20  # distinct weights that a core's own cache does not hold
+_BUSY = 1.5e-3  # seconds of arithmetic in one run that are enough
+_BLOCKED = frozenset(
+    {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"}
+)
 _IR_VERSION = 10
 
 
@@ -66,8 +71,9 @@ def _plan(signature: Signature, estimate: float) -> _Plan:
     if weights >= _LARGE:
         copies = ceil(_FOOTPRINT / weights)
         streaming = weights / _WEIGHTS_PER_SECOND
-        if streaming < 0.5 * estimate:  # arithmetic hides the traffic
-            copies = min(copies, max(1, int(1e-3 / estimate)), 4)
+        if streaming < 0.5 * estimate:  # arithmetic hides most of the traffic
+            enough = max(ceil(_COLD / weights), int(_BUSY / estimate))
+            copies = min(copies, enough, max(1, int(4 * _BUSY / estimate)))
         return _Plan(max(1, min(copies, _MOST_COPIES)), shared_inputs=True)
     activations = sum(a.bytes for a in (*signature.present, *signature.outputs))
     return _Plan(max(1, min(8, _WARM // max(activations, 1))), shared_inputs=False)
@@ -104,6 +110,7 @@ class _Builder:
             seed=self._signature.seed(),
             threads=threads,
             budget=budget,
+            blocked=self._signature.op in _BLOCKED,
         )
 
     def _copy(self, copy: int) -> None:
