@@ -57,7 +57,7 @@ _ELEMENT_NS: dict[str, float] = {
     "GreaterOrEqual": 0.25, "And": 0.2, "Or": 0.2, "Where": 0.5,
     "Softmax": 1.0, "LogSoftmax": 1.2, "LayerNormalization": 0.6,
     "RMSNormalization": 0.5, "BatchNormalization": 0.25, "InstanceNormalization": 0.6,
-    "LRN": 8.0, "ReduceProd": 0.5,
+    "LRN": 28.0, "ReduceProd": 0.5,
 }  # fmt: skip
 
 # A fractional power calls the C library for every element, a small whole one does not.
