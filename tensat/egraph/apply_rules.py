@@ -17,6 +17,11 @@ from tensat.egraph.compile_rules import Pattern
 from tensat.egraph.tensor_egraph import TensorEGraph
 
 
+MOST_NEW = 200
+"""New e-nodes (plus a tenth of those there are) after which a pattern waits for the next step:
+by then classes have merged, and many of its other matches have become one."""
+
+
 @dataclass(slots=True)
 class Applier:
     """Applies patterns to matches of one e-graph and remembers what was done.
@@ -43,12 +48,15 @@ class Applier:
             Whether the e-graph changed.
         """
         changed = False
+        room = self.egraph.size() + MOST_NEW + self.egraph.size() // 10
         for row in rows:
             key = (pattern.relation, row)
             if key in self.seen:
                 continue
             if enough():
                 return changed
+            if self.egraph.size() > room:
+                return True
             self.seen.add(key)
             changed |= self._apply(pattern, row)
         return changed
@@ -56,6 +64,8 @@ class Applier:
     def _apply(self, pattern: Pattern, row: tuple[int, ...]) -> bool:
         egraph, rule = self.egraph, pattern.rule
         roots = row[: len(rule.lhs)]
+        if egraph.evaluated(roots[0]):
+            return False
         if len(roots) > 1 and not independent(egraph, roots, pattern.symmetric):
             return False
         match = self._match(pattern, row)

@@ -1,14 +1,20 @@
-"""Values of small constants inside the e-graph.
+"""Values of constants inside the e-graph.
 
-Conditions of rules look at values ("is it 3?", "is every element positive?"), so the constants
-that rewriting creates need values too. Only cheap, exactly specified operators are evaluated,
-and only up to ``LIMIT`` elements; everything else has no value here and is computed by the
-runtime at export.
+Conditions of rules look at values ("is it 3?", "is every element positive?"), and constants
+that rewriting creates in many ways must be recognised as one, or their number explodes. So
+small constants have a value here, computed in float64 whatever their element type: ways to
+compute the same real number then agree to many more digits than two different float32 numbers
+can, and equal *keys* mean equal numbers.
+
+A large constant has an `Affine` value instead: ``leaf * scale + shift`` with small scale and
+shift, which is exact for what rules do to weights; any other result is a leaf of its own.
+What is stored in the result is never computed here but by the runtime, at export.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,41 +27,73 @@ LIMIT = 4096
 SCALING = frozenset({"Add", "Sub", "Mul", "Div", "Reciprocal", "Sqrt"})
 """Operators that can leave the range of floats."""
 
+KEY_BITS = 36
+"""Bits of the mantissa that decide whether two numbers are the same."""
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def _reshape(attributes: Mapping[str, Any], x: Array) -> Array:
-    return x.reshape(attributes["shape"])
+@dataclass(frozen=True, slots=True, eq=False)
+class Affine:
+    """``leaf * scale + shift``, broadcast to the leaf's shape.
+
+    Attributes:
+        leaf: Handle of a constant too large to have a value here.
+        scale: Small array of the leaf's rank.
+        shift: Small array of the leaf's rank.
+        own: Whether it is a leaf: nothing but its own identity is known of it.
+    """
+
+    leaf: int
+    scale: Array
+    shift: Array
+    own: bool = False
+
+    def key(self) -> object:
+        """Equal for equal values."""
+        return (self.leaf, _key(_collapsed(self.scale)), _key(_collapsed(self.shift)))
 
 
-def _squeeze(attributes: Mapping[str, Any], x: Array) -> Array:
-    return np.squeeze(x, axis=tuple(attributes["axes"]))
+def leaf_value(leaf: int, rank: int) -> Affine:
+    """The value of a large constant of which nothing else is known."""
+    ones = (1,) * rank
+    return Affine(leaf, np.ones(ones), np.zeros(ones), own=True)
 
 
-def _unsqueeze(attributes: Mapping[str, Any], x: Array) -> Array:
-    return np.expand_dims(x, axis=tuple(attributes["axes"]))
+def array_key(array: Array, dtype: str) -> object:
+    """Equal for equal values of the same element type."""
+    return (dtype, _key(array))
 
 
+def _key(array: Array) -> object:
+    if array.dtype.kind != "f":
+        return (array.dtype.str, array.shape, array.tobytes())
+    mantissa, exponent = np.frexp(array)
+    rounded = np.ldexp(np.round(np.ldexp(mantissa, KEY_BITS)), exponent - KEY_BITS)
+    return (array.shape, rounded.tobytes())
+
+
+def _collapsed(array: Array) -> Array:
+    """The array with axes along which it does not vary cut to length 1."""
+    for axis in range(array.ndim):
+        first = array.take([0], axis=axis)
+        if array.shape[axis] > 1 and np.array_equal(np.broadcast_to(first, array.shape), array):
+            array = first
+    return array
+
+
+# ---------------------------------------------------------------------- small constants
 def _slice(attributes: Mapping[str, Any], x: Array) -> Array:
     index = [slice(None)] * x.ndim
-    parts = zip(
-        attributes["axes"],
-        attributes["starts"],
-        attributes["ends"],
-        attributes["steps"],
-        strict=True,
-    )
-    for axis, start, end, step in parts:
-        stop = None if step < 0 and end < 0 else end
-        index[axis] = slice(start, stop, step)
+    names = ("axes", "starts", "ends", "steps")
+    for axis, start, end, step in zip(*(attributes[name] for name in names), strict=True):
+        index[axis] = slice(start, None if step < 0 and end < 0 else end, step)
     return x[tuple(index)]
 
 
 def _floating(function: Callable[..., Array]) -> Callable[..., Array | None]:
     def evaluate(_: Mapping[str, Any], *arrays: Array) -> Array | None:
-        if any(not np.issubdtype(array.dtype, np.floating) for array in arrays):
-            return None
-        return function(*arrays)
+        return function(*arrays) if all(array.dtype.kind == "f" for array in arrays) else None
 
     return evaluate
 
@@ -65,58 +103,112 @@ EVALUATE: dict[str, Callable[..., Array | None]] = {
     "Add": _floating(np.add),
     "Concat": lambda attributes, *x: np.concatenate(x, axis=attributes["axis"]),
     "Div": _floating(np.divide),
-    "Expand": lambda attributes, x: np.broadcast_to(x, attributes["shape"]),
+    "Expand": lambda attributes, x: np.broadcast_to(
+        x, np.broadcast_shapes(x.shape, attributes["shape"])
+    ),
     "Eye": lambda attributes: array_of("Eye", attributes),
     "Fill": lambda attributes: array_of("Fill", attributes),
     "Flatten": lambda attributes, x: x.reshape(int(np.prod(x.shape[: attributes["axis"]])), -1),
     "Identity": lambda _, x: x,
+    "MatMul": _floating(np.matmul),
     "Max": _floating(np.maximum),
     "Min": _floating(np.minimum),
     "Mul": _floating(np.multiply),
     "Neg": _floating(np.negative),
     "Reciprocal": _floating(np.reciprocal),
-    "Reshape": _reshape,
+    "Reshape": lambda attributes, x: x.reshape(attributes["shape"]),
     "Slice": _slice,
     "Sqrt": _floating(np.sqrt),
-    "Squeeze": _squeeze,
+    "Squeeze": lambda attributes, x: np.squeeze(x, axis=tuple(attributes["axes"])),
     "Sub": _floating(np.subtract),
     "Transpose": lambda attributes, x: np.transpose(x, attributes["perm"]),
-    "Unsqueeze": _unsqueeze,
+    "Unsqueeze": lambda attributes, x: np.expand_dims(x, axis=tuple(attributes["axes"])),
 }
 
 
+def widened(array: Array) -> Array:
+    """The array as float64 if it holds floating-point numbers."""
+    floating = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+    return array.astype(np.float64) if floating else array
+
+
 def evaluate(
-    operator: str, attributes: Mapping[str, Any], arrays: Sequence[Array | None]
+    operator: str, attributes: Mapping[str, Any], arrays: Sequence[Array | None], elements: int
 ) -> Array | None:
-    """The operator's value, or None where it is too large or not evaluated here."""
+    """The operator's value, or None where it is too large or not evaluated here.
+
+    Args:
+        operator: Canonical operator.
+        attributes: Its attributes.
+        arrays: Values of the arguments.
+        elements: Number of elements of the result.
+    """
     function = EVALUATE.get(operator)
-    if function is None or any(array is None for array in arrays):
+    if function is None or elements > LIMIT or any(array is None for array in arrays):
         return None
-    if operator in {"Fill", "Expand"}:
-        shape = attributes["shape"]
-        if not all(isinstance(size, int) for size in shape) or np.prod(shape) > LIMIT:
-            return None
     try:
         with np.errstate(all="ignore"):
             value = function(attributes, *arrays)
     except (TypeError, ValueError):
         return None
-    return None if value is None or value.size > LIMIT else value.copy(order="C")
+    return None if value is None else np.array(widened(np.asarray(value)), order="C")
 
 
-def degenerate(operator: str, value: Array, arrays: Sequence[Array | None]) -> bool:
-    """Whether computing the value lost it: not finite, or too small, where operands were fine.
+def degenerate(
+    operator: str, value: Array, arrays: Sequence[Array | None], dtype: str
+) -> bool:
+    """Whether computing the value would lose it: not finite, or too small, in its own type.
 
     Folding (x * 1e30) * 1e30 into x * inf would be right over the reals and wrong in floats.
     """
-    if operator not in SCALING or not np.issubdtype(value.dtype, np.floating):
+    if operator not in SCALING or value.dtype.kind != "f":
         return False
     sources = [array for array in arrays if array is not None]
-    if not np.isfinite(value).all():
+    limits = np.finfo(dtype if dtype in {"float16", "float32", "float64"} else "float32")
+    if not (np.abs(value) <= limits.max).all():
         return all(np.isfinite(array).all() for array in sources)
-    tiny = np.finfo(value.dtype).tiny
-    if ((np.abs(value) < tiny) & (value != 0)).any():
+    if ((np.abs(value) < limits.tiny) & (value != 0)).any():
         return True
     if operator in {"Add", "Sub"}:
         return False
     return bool((value == 0).any()) and not any((array == 0).any() for array in sources)
+
+
+# ---------------------------------------------------------------------- large constants
+def affine(
+    operator: str, values: Sequence[Affine | Array | None], rank: int
+) -> Affine | None:
+    """The value of a large result as scale and shift of a leaf, if it is one."""
+    if operator == "Neg" and isinstance(values[0], Affine):
+        return Affine(values[0].leaf, -values[0].scale, -values[0].shift)
+    if operator not in {"Mul", "Div", "Add", "Sub"} or len(values) != 2:
+        return None
+    one, two = values
+    if isinstance(one, Affine) and isinstance(two, np.ndarray):
+        return _combine(operator, one, _aligned(two, rank))
+    if isinstance(two, Affine) and isinstance(one, np.ndarray) and operator in {"Mul", "Add"}:
+        return _combine(operator, two, _aligned(one, rank))
+    return None
+
+
+def _combine(operator: str, value: Affine, small: Array) -> Affine | None:
+    if small.dtype.kind != "f" or small.ndim != value.scale.ndim:
+        return None
+    with np.errstate(all="ignore"):
+        if operator == "Mul":
+            scale, shift = value.scale * small, value.shift * small
+        elif operator == "Div":
+            scale, shift = value.scale / small, value.shift / small
+        else:
+            scale = value.scale
+            shift = value.shift + (small if operator == "Add" else -small)
+    if scale.size > LIMIT or shift.size > LIMIT:
+        return None
+    if not (np.isfinite(scale).all() and np.isfinite(shift).all()):
+        return None
+    return Affine(value.leaf, scale, shift)
+
+
+def _aligned(array: Array, rank: int) -> Array:
+    """The array with axes of length 1 in front up to a rank."""
+    return array.reshape((1,) * (rank - array.ndim) + array.shape)

@@ -25,6 +25,10 @@ PRELUDE = """
 (function literal (T) i64 :merge old)
 (function attribute (i64 String) i64 :merge old)
 (relation constant (T))
+(relation same (i64 i64))
+(ruleset unite)
+(rule ((same i j) (= x (node i)) (= y (node j)) (!= x y)) ((union x y))
+ :ruleset unite :name "unite")
 """
 
 
@@ -52,6 +56,7 @@ class Engine:
         self._egraph = EGraph()
         self._queue: list[str] = []
         self._symbols: set[str] = set()
+        self._unite = False
         self._egraph.parse_and_run_program(PRELUDE)
 
     def symbol(self, operator: str, arity: int) -> str:
@@ -68,8 +73,13 @@ class Engine:
         self._queue.append(f"(set (node {handle}) ({symbol} {attributes}{terms}))")
 
     def union(self, first: int, second: int) -> None:
-        """Queue the union of the classes of two handles."""
-        self._queue.append(f"(union (node {first}) (node {second}))")
+        """Queue the union of the classes of two handles.
+
+        Unions are rows of a table that one rule reads: egglog restores congruence once for
+        all of them, where a union as a statement of its own costs a pass each.
+        """
+        self._queue.append(f"(same {first} {second})")
+        self._unite = True
 
     def state(self, text: str) -> None:
         """Queue one statement of egglog text."""
@@ -85,6 +95,9 @@ class Engine:
             text = "\n".join(self._queue)
             self._queue.clear()
             self._egraph.parse_and_run_program(text)
+        if self._unite:
+            self._unite = False
+            self._egraph.parse_and_run_program("(run unite 1)")
 
     def run(self, ruleset: str) -> Mapping[str, int]:
         """Run a ruleset once; the number of matches of each of its rules."""

@@ -30,7 +30,7 @@ class Limits:
 
     nodes: int = 50_000
     seconds: float = 20.0
-    iterations: int = 15
+    iterations: int = 40
     multi_iterations: int = 1
 
 
@@ -39,7 +39,7 @@ class Growth:
     """The e-graph after a step.
 
     Attributes:
-        nodes: E-nodes put in so far.
+        nodes: E-nodes.
         classes: E-classes.
         seconds: Wall time since the start.
     """
@@ -91,7 +91,7 @@ def saturate(
     stop = "iterations"
 
     def limit() -> str | None:
-        if len(egraph.outputs) >= limits.nodes:
+        if egraph.size() >= limits.nodes:
             return "nodes"
         return "seconds" if time.monotonic() - start >= limits.seconds else None
 
@@ -118,4 +118,4 @@ def saturate(
 
 def _growth(egraph: TensorEGraph, start: float) -> Growth:
     classes = sum(handle == canonical for handle, canonical in enumerate(egraph.canonical))
-    return Growth(len(egraph.outputs), classes, time.monotonic() - start)
+    return Growth(egraph.size(), classes, time.monotonic() - start)

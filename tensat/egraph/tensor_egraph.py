@@ -17,8 +17,18 @@ import numpy as np
 
 from rulesets.errors import ShapeError
 from rulesets.ops import OPERATORS, complete, freeze
-from rulesets.tensor import Tensor
-from tensat.egraph.constant_values import Array, degenerate, evaluate
+from rulesets.tensor import FLOATS, Tensor
+from tensat.egraph.constant_values import (
+    LIMIT,
+    Affine,
+    Array,
+    affine,
+    array_key,
+    degenerate,
+    evaluate,
+    leaf_value,
+    widened,
+)
 from tensat.egraph.engine import Engine, Tables
 from tensat.errors import UnsoundRuleError
 
@@ -41,12 +51,17 @@ class Constant:
     Attributes:
         leaves: handles of the stored constants it is made of.
         bytes: size of its value.
-        array: the value, if it is small.
+        value: the value, if it is known; of small constants as an array.
     """
 
     leaves: frozenset[int]
     bytes: int
-    array: Array | None
+    value: Array | Affine | None
+
+    @property
+    def array(self) -> Array | None:
+        """The value of a small constant."""
+        return None if isinstance(self.value, Affine) else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,21 @@ class TensorEGraph:
         """The attributes with that number, sorted by name."""
         return self._attributes[number]
 
+    def evaluated(self, handle: int) -> bool:
+        """Whether the class is a constant whose value is known.
+
+        Other ways to write it are of no use: it costs nothing, and classes of equal values
+        are one already.
+        """
+        known = self.constants[self.canonical[handle]]
+        if known is None or known.value is None:
+            return False
+        return not isinstance(known.value, Affine) or not known.value.own
+
+    def size(self) -> int:
+        """Number of different e-nodes."""
+        return len(self._memo)
+
     def depends(self, first: int, second: int) -> bool:
         """Whether the first value is computed from the second, as original nodes tell."""
         mine = self.original[self.canonical[second]]
@@ -160,7 +190,10 @@ class TensorEGraph:
             size: its bytes.
         """
         handle = len(self.outputs)
-        constant = Constant(frozenset({handle}), size, array)
+        value: Array | Affine | None = None if array is None else widened(array)
+        if value is None and tensor.shape is not None and tensor.dtype in FLOATS:
+            value = leaf_value(handle, len(tensor.shape))
+        constant = Constant(frozenset({handle}), size, value)
         number = self.number_of((("key", key),))
         return self._add(ENodeKey("Constant", number, ()), (tensor,), constant)
 
@@ -206,11 +239,9 @@ class TensorEGraph:
         for key in self.key_of[mark:]:
             del self._memo[key]
         for handle in range(mark, len(self.outputs)):
-            constant = self.constants[handle]
-            if constant is not None and constant.array is not None:
-                value = _value_key(constant.array)
-                if self._by_value.get(value) == handle:
-                    del self._by_value[value]
+            value = self._value_key(handle)
+            if value is not None and self._by_value.get(value) == handle:
+                del self._by_value[value]
         self._unions = [pair for pair in self._unions if max(pair[0], pair[1]) < mark]
         columns: tuple[list[Any], ...] = (
             self.outputs, self.constants, self.canonical,
@@ -259,11 +290,13 @@ class TensorEGraph:
         constant = self.constants[handle]
         if constant is None or constant.array is None or constant.array.size != 1:
             return
-        value = constant.array.reshape(())
-        if value.dtype.kind not in "fiu":
+        if constant.array.dtype.kind not in "fiu":
             return
+        dtype = self.outputs[handle][0].dtype
+        rounding = np.dtype(dtype if dtype in {"float16", "float64"} else "float32")
+        value = constant.array.reshape(()).astype(rounding)
         for number, literal in enumerate(self._literals):
-            if value == np.asarray(literal).astype(value.dtype):
+            if value == np.asarray(literal).astype(rounding):
                 self.engine.state(f"(set (literal (node {handle})) {number})")
                 return
 
@@ -280,11 +313,21 @@ class TensorEGraph:
         self.ancestors.append(bits)
         self.original.append(0)
         self._memo[key] = handle
-        if constant is not None and constant.array is not None:
-            twin = self._by_value.setdefault(_value_key(constant.array), handle)
+        value = self._value_key(handle)
+        if value is not None:
+            twin = self._by_value.setdefault(value, handle)
             if twin != handle:
                 self._unions.append((twin, handle, None))
         return handle
+
+    def _value_key(self, handle: int) -> object:
+        """Equal for constants of equal type and value; None if the value is not known."""
+        constant, tensor = self.constants[handle], self.outputs[handle][0]
+        if constant is None or constant.value is None:
+            return None
+        if isinstance(constant.value, Affine):
+            return (tensor, constant.value.key())
+        return array_key(constant.value, tensor.dtype)
 
     def _fold(self, op: str, attributes: Mapping[str, Any], arguments: Sequence[int],
               outputs: Sequence[Tensor]) -> Constant | None:  # fmt: skip
@@ -301,11 +344,28 @@ class TensorEGraph:
         leaves = frozenset[int]().union(*(source.leaves for source in sources))
         if size is None or size > self._slack + self._bytes_of(leaves):
             return None
+        return Constant(leaves, size, self._value(op, attributes, sources, outputs[0]))
+
+    def _value(
+        self, op: str, attributes: Mapping[str, Any], sources: Sequence[Constant], tensor: Tensor
+    ) -> Array | Affine | None:
+        """The value of an operator over constants.
+
+        Raises:
+            ShapeError: In the element type the value would be lost.
+        """
+        assert tensor.shape is not None
+        elements = int(np.prod(np.asarray(tensor.shape, dtype=np.int64)))
+        if elements > LIMIT:
+            if tensor.dtype not in FLOATS:
+                return None
+            known = affine(op, [source.value for source in sources], len(tensor.shape))
+            return known or leaf_value(len(self.outputs), len(tensor.shape))
         arrays = [source.array for source in sources]
-        value = evaluate(op, attributes, arrays)
-        if value is not None and degenerate(op, value, arrays):
-            raise ShapeError(f"{op} of constants leaves the range of {value.dtype}")
-        return Constant(leaves, size, value)
+        value = evaluate(op, attributes, arrays, elements)
+        if value is not None and degenerate(op, value, arrays, tensor.dtype):
+            raise ShapeError(f"{op} of constants leaves the range of {tensor.dtype}")
+        return value
 
     def _bytes_of(self, leaves: Iterable[int]) -> int:
         total = 0
@@ -388,10 +448,6 @@ def _typed(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(_typed(item) for item in value)
     return (type(value).__name__, value)
-
-
-def _value_key(array: Array) -> object:
-    return (array.dtype.str, array.shape, array.tobytes())
 
 
 __all__ = ["Constant", "ENodeKey", "TensorEGraph", "byte_size", "element_bytes"]
