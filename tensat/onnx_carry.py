@@ -148,6 +148,8 @@ def _hide_values(graph: onnx.GraphProto) -> None:
 
 
 def _hide_sparse_initializers(graph: onnx.GraphProto) -> None:
+    if not graph.sparse_initializer:
+        return  # clearing an empty field would make a missing graph an empty one
     for sparse in reversed(graph.sparse_initializer):
         node = onnx.NodeProto(op_type="Constant", output=[sparse.values.name])
         attribute = node.attribute.add(
