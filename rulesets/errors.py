@@ -4,7 +4,7 @@ RulesetsError
 ├── SizeError                 a symbolic size cannot be computed
 ├── RuleError                 a rule is wrong; the text names the rule and what is possible
 │   ├── TermError             a text is no term, expression or condition; says where
-│   └── RuleFileError         a file of rules is wrong; names the file
+│   └── RuleFileError         a file of rules is wrong; names file, line and rule
 └── OperatorError             an operator is used in a way it does not have
     ├── UnknownOperatorError
     ├── AttributeValueError
@@ -45,14 +45,19 @@ class TermError(RuleError):
 
     Attributes:
         reason: What was expected and what was found.
-        text: The whole text.
-        offset: Where in the text.
+        line: Line of the fault in the text, from 1.
+        column: Column of the fault in that line, from 1.
     """
 
     def __init__(self, reason: str, text: str, offset: int) -> None:
-        super().__init__(f"{reason}, at column {offset + 1} of {text!r}")
-        self.reason, self.text, self.offset = reason, text, offset
+        before = text[:offset]
+        self.reason = reason
+        self.line = before.count("\n") + 1
+        self.column = offset - before.rfind("\n")
+        shown = (text.splitlines() or [""])[self.line - 1].strip()
+        where = f"at line {self.line}, column {self.column}, of {shown!r}"
+        super().__init__(f"{reason}, {where}")
 
 
 class RuleFileError(RuleError):
-    """A file of rules is wrong; the text names the file."""
+    """A file of rules is wrong; the text names file, line and rule."""

@@ -29,7 +29,7 @@ from rulesets.instance import Instance
 from rulesets.match import Builder, Facts, Match, Value
 from rulesets.ops import OPERATORS, complete
 from rulesets.tensor import FLOATS, Tensor
-from rulesets.term import Apply, Literal, Rest, Select, Term, Variable, subterms
+from rulesets.term import Apply, Literal, Rest, Select, Spread, Term, Variable, subterms
 
 __all__ = ["Match", "Rule", "attributes_of", "bind", "build", "holds"]
 
@@ -65,7 +65,7 @@ class Rule:
     def variadic(self) -> bool:
         """Whether it has a rest variable, so that `at_arity` must come first."""
         sides = (*self.lhs, *self.rhs)
-        return any(isinstance(term, Rest) for side in sides for term in subterms(side))
+        return any(isinstance(t, Rest | Spread) for side in sides for t in subterms(side))
 
     def at_arity(self, count: int) -> "Rule":
         """Return the rule with ``?xs...`` written out as ``?xs.0 ?xs.1 ...``."""
