@@ -43,22 +43,35 @@ def optimize(
         str, typer.Argument(metavar="IN", help="ONNX model; - reads standard input")
     ],
     target: Annotated[
-        str, typer.Argument(metavar="OUT", help="where the result goes; - writes standard output")
+        str,
+        typer.Argument(
+            metavar="OUT", help="where the result goes; - writes standard output"
+        ),
     ],
     input_shape: Annotated[
         list[str] | None,
         typer.Option(
-            "--input-shape", metavar="NAME:1,3,224,224", help="sizes to optimize and measure for"
+            "--input-shape",
+            metavar="NAME:1,3,224,224",
+            help="sizes to optimize and measure for",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="time for search and operator timing")] = 60.0,
-    max_nodes: Annotated[int, typer.Option(help="e-nodes at which the e-graph stops")] = 50_000,
-    cost: Annotated[str, typer.Option(metavar="cpu|roofline", help="where costs come from")] = "cpu",
+    seconds: Annotated[
+        float, typer.Option(help="time for search and operator timing")
+    ] = 60.0,
+    max_nodes: Annotated[
+        int, typer.Option(help="e-nodes at which the e-graph stops")
+    ] = 50_000,
+    cost: Annotated[
+        str, typer.Option(metavar="cpu|roofline", help="where costs come from")
+    ] = "cpu",
     cost_db: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="measured costs; default: user's cache")
+        Path | None,
+        typer.Option(metavar="FILE", help="measured costs; default: user's cache"),
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="time the result against the original")
+        bool,
+        typer.Option("--measure/--no-measure", help="time the result against the original"),
     ] = True,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="write the report as JSON")
@@ -92,7 +105,9 @@ def optimize(
         _optimize(source, target, options, report, quiet)
 
 
-def _optimize(source: str, target: str, options: object, report: Path | None, quiet: bool) -> None:
+def _optimize(
+    source: str, target: str, options: object, report: Path | None, quiet: bool
+) -> None:
     from tensat.optimize import optimize as run
     from tensat.options import Options
     from tensat.table import render

@@ -1,8 +1,8 @@
 """Constant parts of a graph are computed once, by the runtime itself.
 
-The runtime decides what an operator on constants gives (integer division, wrapping, rounding),
-so folding can never disagree with it. Everything is computed in one run of one model; if the
-runtime refuses that model, nodes stay as they are.
+The runtime decides what an operator on constants gives (integer division, wrapping,
+rounding), so folding can never disagree with it. Everything is computed in one run of one
+model; if the runtime refuses that model, nodes stay as they are.
 """
 
 from __future__ import annotations
@@ -133,4 +133,3 @@ def without_dead(graph: Graph) -> Graph:
         constants={key: value for key, value in graph.constants.items() if key in keys},
         names={moved(ref): name for ref, name in graph.names.items() if ref.node in live},
     )
-

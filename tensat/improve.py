@@ -140,5 +140,7 @@ def original_seconds(
             continue
         first = egraph.key_of[handle].arguments[0] if len(node.outputs) > 1 else handle
         key = egraph.key_of[first]
-        total += seconds.get(egraph.handle_of(key.operator, key.attributes, key.arguments), 0.0)
+        total += seconds.get(
+            egraph.handle_of(key.operator, key.attributes, key.arguments), 0.0
+        )
     return total

@@ -47,6 +47,9 @@ from tensat.opaque_types import UNKNOWN, OpaqueTypes, Symbols
 
 __all__ = ["ModelLike", "read", "to_graph"]
 
+# Exporters write such "names" for dimensions that have nothing to do with each other.
+_NAMELESS = re.compile(r"[\W_]*|\W?\d+|none|null|unk|unknown|dynamic|any", re.IGNORECASE)
+
 
 def to_graph(
     model: ir.Model, *, shapes: Mapping[str, Sequence[int]] | None = None
@@ -146,11 +149,11 @@ class _Importer:
     def _dimension(self, dim: int | ir.SymbolicDim) -> Size:
         if isinstance(dim, int):
             return dim if dim >= 0 else self._symbols.fresh()
-        if not dim.value:
+        name = str(dim.value or "")
+        if _NAMELESS.fullmatch(name):
             return self._symbols.fresh()
-        name = str(dim.value)
         if name not in self._dimensions:
-            base = re.sub(r"\W|^(?=\d)", "_", name)
+            base = re.sub(r"\W", "_", name)
             taken = self._dimensions.values()
             clean, count = base, 1
             while symbol(clean) in taken:

@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from rulesets.store import load
 from tensat.costs.cpu import CpuCosts
 from tensat.costs.roofline import Roofline
 from tensat.costs.source import CostSource
-from tensat.costs.store import CostStore, default_path
+from tensat.costs.store import CostStore
 from tensat.egraph.saturate import Limits
-from tensat.errors import ExecutionError, UsageError
+from tensat.errors import ExecutionError, InternalError, UnsoundRuleError, UsageError
 from tensat.feeds import Inputs, find_inputs
 from tensat.fold import fold
 from tensat.graph import OPAQUE, Graph
@@ -36,11 +36,10 @@ from tensat.onnx_import import to_graph
 from tensat.onnx_read import ModelLike, read
 from tensat.onnx_write import to_proto, write
 from tensat.options import Options
-from tensat.report import ModelSummary, Report, summarize
+from tensat.report import Report, summarize
 from tensat.runtime import Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Clock, Progress
-
 
 SAME = 1e-6
 """Relative difference below which two predicted costs are one."""
@@ -110,7 +109,9 @@ def select_rules(rules: Sequence[Rule], skip: Sequence[str]) -> tuple[Rule, ...]
     names = {rule.name for rule in rules}
     for name in skip:
         if name not in names:
-            raise UsageError(f"no rule is called {name!r}; known: {', '.join(sorted(names))}")
+            raise UsageError(
+                f"no rule is called {name!r}; known: {', '.join(sorted(names))}"
+            )
     return tuple(rule for rule in rules if rule.name not in set(skip))
 
 
@@ -142,7 +143,7 @@ class _Job:
         try:
             plan = self.improve(sizes)
             candidate = self.rebuild(plan)
-        except ExecutionError as error:
+        except (ExecutionError, InternalError, UnsoundRuleError) as error:
             return self.keep(f"The original is kept: {error}", inputs)
         return self.decide(path, candidate, plan, inputs)
 
@@ -164,8 +165,13 @@ class _Job:
         if self.options.cost == "roofline":
             yield Roofline()
             return
-        with CostStore.open(self.options.cost_db or default_path()) as store:
+        with self.store() as store:
             yield CpuCosts(store, self.runtime, threads=self.options.threads)
+
+    def store(self) -> CostStore:
+        """The database of measured costs."""
+        file = self.options.cost_db
+        return CostStore.open_default() if file is None else CostStore.open(file)
 
     def rebuild(self, plan: Plan) -> ir.Model:
         """The planned graph as a model, constant parts computed."""
@@ -176,19 +182,23 @@ class _Job:
     def decide(self, path: Path, candidate: ir.Model, plan: Plan, inputs: Inputs) -> Result:
         """The candidate if it is valid, equal and faster, else the original."""
         if not self.promising(candidate, plan):
-            return self.keep("The original is kept: nothing cheaper was found.", inputs, plan)
+            return self.keep(
+                "The original is kept: nothing cheaper was found.", inputs, plan
+            )
         with self.clock.stage("check"):
             target = self.folder / "candidate.onnx"
             write(candidate, target)
             seeds = range(self.options.seed, self.options.seed + 3)
             verdict = judge(
-                self.runtime, str(path), str(target), [inputs.feeds(seed) for seed in seeds],
-                measure=self.options.measure, threads=self.options.threads,
+                self.runtime, str(path), str(target), [inputs.feeds(seed) for seed in
+                seeds], measure=self.options.measure, threads=self.options.threads,
             )  # fmt: skip
-        if not verdict.accepted:
-            reason = f"The original is kept: the candidate is {verdict.text}."
-            return self.keep(reason, inputs, plan, verdict)
-        return self.accept(candidate, inputs, plan, verdict)
+        if verdict.accepted:
+            return self.result(
+                f"Improved: {verdict.text}.", inputs, plan, verdict, candidate, True
+            )
+        reason = f"The original is kept: the candidate is {verdict.text}."
+        return self.result(reason, inputs, plan, verdict, candidate, False)
 
     def promising(self, candidate: ir.Model, plan: Plan) -> bool:
         """Whether the candidate is predicted to be faster, or at least has fewer nodes."""
@@ -196,49 +206,43 @@ class _Job:
             return True
         return summarize(candidate).nodes < summarize(self.original).nodes
 
-    def accept(self, model: ir.Model, inputs: Inputs, plan: Plan, verdict: Verdict) -> Result:
-        race = verdict.race
-        before = summarize(self.original, plan.original_seconds, race and race.original)
-        after = summarize(model, plan.choice.cost, race and race.candidate)
-        report = self.report(f"Improved: {verdict.text}.", before, after, inputs, plan, verdict)
-        return Result(model, replace(report, improved=True))
-
     def keep(
-        self,
-        reason: str,
-        inputs: Inputs | None = None,
-        plan: Plan | None = None,
-        verdict: Verdict | None = None,
+        self, reason: str, inputs: Inputs | None = None, plan: Plan | None = None
     ) -> Result:
         """The original, with the reason."""
-        race = verdict.race if verdict else None
-        before = summarize(
-            self.original, plan and plan.original_seconds, race and race.original
-        )
-        return Result(
-            self.original, self.report(reason, before, before, inputs, plan, verdict)
-        )
+        return self.result(reason, inputs, plan, None, None, False)
 
-    def report(
+    def result(
         self,
         reason: str,
-        before: ModelSummary,
-        after: ModelSummary,
         inputs: Inputs | None,
         plan: Plan | None,
         verdict: Verdict | None,
-    ) -> Report:
+        candidate: ir.Model | None,
+        improved: bool,
+    ) -> Result:
+        """The candidate or the original, with the report of all that is known."""
+        race = verdict.race if verdict else None
+        before = summarize(
+            self.original,
+            plan.original_seconds if plan else None,
+            race.original if race else None,
+        )
+        found = None
+        if candidate is not None and plan is not None:
+            found = summarize(candidate, plan.choice.cost, race.candidate if race else None)
         opaque = Counter(
             self.graph.opaque[node.key].operator
             for node in self.graph.nodes
             if node.op == OPAQUE
         )
-        return Report(
-            improved=False,
+        report = Report(
+            improved=improved,
             reason=reason,
             before=before,
-            after=after,
-            ratio=verdict.race.ratio if verdict and verdict.race else None,
+            after=found if improved and found else before,
+            candidate=found,
+            ratio=race.ratio if race else None,
             deviation=verdict.deviation if verdict else None,
             input_shapes=dict(inputs.shapes) if inputs else {},
             saturation=plan.saturation_record() if plan else {},
@@ -249,6 +253,7 @@ class _Job:
             stages=dict(self.clock.seconds),
             versions=versions(),
         )
+        return Result(candidate if improved and candidate else self.original, report)
 
 
 def versions() -> dict[str, str]:

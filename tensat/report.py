@@ -39,6 +39,8 @@ class Report:
         reason: One sentence: why the result is what it is.
         before: The original.
         after: The result; equal to ``before`` if not improved.
+        candidate: The best model that was found, also where the original was kept; None if
+            there was none.
         ratio: Measured time of the original over that of the result; None if not measured.
         deviation: Largest difference of outputs over their largest value.
         input_shapes: Sizes that the model was optimized and checked for.
@@ -56,6 +58,7 @@ class Report:
     reason: str
     before: ModelSummary
     after: ModelSummary
+    candidate: ModelSummary | None = None
     ratio: float | None = None
     deviation: float | None = None
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -83,12 +86,15 @@ def summarize(
     """The size of a model; nodes of sub-graphs and functions count, constants do not."""
     counts: Counter[str] = Counter()
     tensors = [value.const_value for value in model.graph.initializers.values()]
-    for graph in (model.graph, *model.functions.values()):
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
         for node in ir.traversal.RecursiveGraphIterator(graph):
             if node.op_type == "Constant":
                 tensors += _held(node)
             else:
-                counts[f"{node.domain}::{node.op_type}" if node.domain else node.op_type] += 1
+                counts[
+                    f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+                ] += 1
     total = sum(
         tensor.nbytes
         for tensor in tensors

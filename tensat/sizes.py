@@ -1,23 +1,27 @@
 """Concrete sizes for symbolic dimensions: those for which costs are asked.
 
 Dimensions of inputs follow from the inputs that the model runs with. Dimensions that no
-operator's shape rule can express (what a Resize or a NonZero gives) have symbols of their own;
-the original model is run once and tells.
+operator's shape rule can express (what a Resize or a NonZero gives) have symbols of their
+own; the original model is run once and tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rulesets.size import Poly, evaluate, symbols
 from rulesets.errors import SizeError
+from rulesets.size import Poly, evaluate, symbols
 from rulesets.tensor import Tensor
 from tensat.graph import Graph, Ref
 from tensat.runtime import Failure, Feeds, Level, Program, Runtime
 
 
 def bind_sizes(
-    graph: Graph, shapes: Mapping[str, tuple[int, ...]], path: str, feeds: Feeds, runtime: Runtime
+    graph: Graph,
+    shapes: Mapping[str, tuple[int, ...]],
+    path: str,
+    feeds: Feeds,
+    runtime: Runtime,
 ) -> dict[str, int]:
     """The value of each symbol of the graph's types, as far as they can be found out.
 

@@ -20,15 +20,21 @@ def render(report: Report) -> RenderableType:
     table.add_column("")
     for title in ("before", "after", "change"):
         table.add_column(title, justify="right")
-    for name, before, after in _operator_rows(report):
-        table.add_row(name, str(before), str(after), _difference(after - before))
+    for name, old, new in _operator_rows(report):
+        table.add_row(name, str(old), str(new), _difference(new - old))
     before, after = report.before, report.after
     table.add_section()
     table.add_row(
-        "operators", str(before.nodes), str(after.nodes), _difference(after.nodes - before.nodes)
+        "operators",
+        str(before.nodes),
+        str(after.nodes),
+        _difference(after.nodes - before.nodes),
     )
     table.add_row(
-        "weights", _bytes(before.bytes), _bytes(after.bytes), _share(before.bytes, after.bytes)
+        "weights",
+        _bytes(before.bytes),
+        _bytes(after.bytes),
+        _share(before.bytes, after.bytes),
     )
     table.add_row("predicted", *_times(before.predicted_seconds, after.predicted_seconds))
     table.add_row("measured", *_times(before.measured_seconds, after.measured_seconds))

@@ -1,8 +1,8 @@
 """A match becomes new e-nodes: what egglog found is checked and built here.
 
 For each row that a pattern's join wrote: bind attributes, test conditions, build the right
-side, and unite each root with its left side. A row is looked at once for each set of classes
-it stands for; a right side that exists already costs a dictionary look-up.
+side, and unite each root with its left side. A row is looked at once for each set of
+classes it stands for; a right side that exists already costs a dictionary look-up.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from rulesets.rule import Match, bind, build, holds
 from tensat.egraph.compile_rules import Pattern
 from tensat.egraph.tensor_egraph import TensorEGraph
 
-
 MOST_NEW = 200
-"""New e-nodes (plus a tenth of those there are) after which a pattern waits for the next step:
+"""New e-nodes (plus a tenth of those there are) after which a pattern waits a step:
 by then classes have merged, and many of its other matches have become one."""
 
 

@@ -1,9 +1,10 @@
 """Rules become egglog joins.
 
-The left side of a rule, in each order that its commutative operators allow, becomes one egglog
-rule that only records where it matched: a row of roots, variables and attribute numbers in a
-relation of the rule's own. What is expensive to say in tables (attribute arithmetic, values,
-shapes of the right side) is decided in Python from that row, see `tensat.egraph.apply_rules`.
+The left side of a rule, in each order that its commutative operators allow, becomes one
+egglog rule that only records where it matched: a row of roots, variables and attribute
+numbers in a relation of the rule's own. What is expensive to say in tables (attribute
+arithmetic, values, shapes of the right side) is decided in Python from that row, see
+`tensat.egraph.apply_rules`.
 
 Everything that narrows the join is a table: operators, shared variables, constness, rank,
 scalar literals and attribute values (see notes in `tensat.egraph.engine`).
@@ -91,7 +92,7 @@ def compile_rules(
     egraph.engine.state("(ruleset single) (ruleset multi)")
     _declare_twins(egraph)
     arities = _arities(egraph)
-    patterns = []
+    patterns: list[Pattern] = []
     for rule in rules:
         for instance in _written_out(rule, arities):
             pattern = _declare(instance, f"m{len(patterns)}", egraph, literals)
@@ -102,8 +103,8 @@ def compile_rules(
 def _declare_twins(egraph: TensorEGraph) -> None:
     """Unite applications of a commutative operator that differ in argument order only.
 
-    Left sides are matched in both orders, so the other order need not be added: it is united
-    where the model or a right side has both.
+    Left sides are matched in both orders, so the other order need not be added: it is
+    united where the model or a right side has both.
     """
     for name, operator in OPERATORS.items():
         if operator.commutative:
@@ -147,11 +148,15 @@ def _declare(
     for orders in itertools.product(*(_orders(term) for term in apps)):
         writer = _Writer(rule, egraph, literals, orders)
         texts.setdefault(writer.facts(), None)
-    tensors = [f"r{k}" for k in range(len(rule.lhs))] + [f"v_{_plain(name)}" for name in names]
+    tensors = [f"r{k}" for k in range(len(rule.lhs))] + [
+        f"v_{_plain(name)}" for name in names
+    ]
     row = " ".join([*tensors, *(f"a{k}" for k in range(len(apps)))])
     pattern = Pattern(rule, relation, names, apps, _symmetric(rule))
     for number, facts in enumerate(texts):
-        head = f'(({relation} {row})) :ruleset {pattern.ruleset} :name "{relation}.{number}"'
+        head = (
+            f'(({relation} {row})) :ruleset {pattern.ruleset} :name "{relation}.{number}"'
+        )
         egraph.engine.state(f"(rule ({facts}) {head})")
     return pattern
 
@@ -237,7 +242,9 @@ class _Writer:
         for argument, place in zip(term.arguments, order, strict=True):
             arguments[place] = self.write(argument, None)
         symbol = self.egraph.engine.symbol(term.op, len(arguments))
-        facts = [f"(= {name} ({symbol} a{column}{''.join(' ' + each for each in arguments)}))"]
+        facts = [
+            f"(= {name} ({symbol} a{column}{''.join(' ' + each for each in arguments)}))"
+        ]
         if term.label is not None:
             facts.append(f"(= {name} v_{_plain(term.label)})")
         facts.extend(self._attributes(term, column))
@@ -251,7 +258,7 @@ class _Writer:
                 yield f'(= p_{_plain(expression.name)} (attribute a{column} "{name}"))'
             value = _exact(expression, kinds[name])
             if value is not None:
-                number = self.egraph.value_number(value)
+                number = self.egraph.numbers.value(value)
                 yield f'(= {number} (attribute a{column} "{name}"))'
 
 

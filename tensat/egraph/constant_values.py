@@ -3,12 +3,12 @@
 Conditions of rules look at values ("is it 3?", "is every element positive?"), and constants
 that rewriting creates in many ways must be recognised as one, or their number explodes. So
 small constants have a value here, computed in float64 whatever their element type: ways to
-compute the same real number then agree to many more digits than two different float32 numbers
-can, and equal *keys* mean equal numbers.
+compute the same real number then agree to many more digits than two different float32
+numbers can, and equal *keys* mean equal numbers.
 
-A large constant has an `Affine` value instead: ``leaf * scale + shift`` with small scale and
-shift, which is exact for what rules do to weights; any other result is a leaf of its own.
-What is stored in the result is never computed here but by the runtime, at export.
+A large constant has an `Affine` value instead: ``leaf * scale + shift`` with small scale
+and shift, which is exact for what rules do to weights; any other result is a leaf of its
+own. What is stored in the result is never computed here but by the runtime, at export.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from rulesets.errors import ShapeError
 from rulesets.ops import array_of
+from rulesets.tensor import FLOATS, Tensor
 
 LIMIT = 4096
 """Largest number of elements of a constant whose value is known to rules."""
@@ -54,6 +56,26 @@ class Affine:
         return (self.leaf, _key(_collapsed(self.scale)), _key(_collapsed(self.shift)))
 
 
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What is known of a class that depends on constants only.
+
+    Attributes:
+        leaves: handles of the stored constants it is made of.
+        bytes: size of its value.
+        value: the value, if it is known; of small constants as an array.
+    """
+
+    leaves: frozenset[int]
+    bytes: int
+    value: Array | Affine | None
+
+    @property
+    def array(self) -> Array | None:
+        """The value of a small constant."""
+        return None if isinstance(self.value, Affine) else self.value
+
+
 def leaf_value(leaf: int, rank: int) -> Affine:
     """The value of a large constant of which nothing else is known."""
     ones = (1,) * rank
@@ -77,7 +99,9 @@ def _collapsed(array: Array) -> Array:
     """The array with axes along which it does not vary cut to length 1."""
     for axis in range(array.ndim):
         first = array.take([0], axis=axis)
-        if array.shape[axis] > 1 and np.array_equal(np.broadcast_to(first, array.shape), array):
+        if array.shape[axis] > 1 and np.array_equal(
+            np.broadcast_to(first, array.shape), array
+        ):
             array = first
     return array
 
@@ -93,7 +117,9 @@ def _slice(attributes: Mapping[str, Any], x: Array) -> Array:
 
 def _floating(function: Callable[..., Array]) -> Callable[..., Array | None]:
     def evaluate(_: Mapping[str, Any], *arrays: Array) -> Array | None:
-        return function(*arrays) if all(array.dtype.kind == "f" for array in arrays) else None
+        return (
+            function(*arrays) if all(array.dtype.kind == "f" for array in arrays) else None
+        )
 
     return evaluate
 
@@ -108,7 +134,9 @@ EVALUATE: dict[str, Callable[..., Array | None]] = {
     ),
     "Eye": lambda attributes: array_of("Eye", attributes),
     "Fill": lambda attributes: array_of("Fill", attributes),
-    "Flatten": lambda attributes, x: x.reshape(int(np.prod(x.shape[: attributes["axis"]])), -1),
+    "Flatten": lambda attributes, x: x.reshape(
+        int(np.prod(x.shape[: attributes["axis"]])), -1
+    ),
     "Identity": lambda _, x: x,
     "MatMul": _floating(np.matmul),
     "Max": _floating(np.maximum),
@@ -133,7 +161,10 @@ def widened(array: Array) -> Array:
 
 
 def evaluate(
-    operator: str, attributes: Mapping[str, Any], arrays: Sequence[Array | None], elements: int
+    operator: str,
+    attributes: Mapping[str, Any],
+    arrays: Sequence[Array | None],
+    elements: int,
 ) -> Array | None:
     """The operator's value, or None where it is too large or not evaluated here.
 
@@ -159,7 +190,8 @@ def degenerate(
 ) -> bool:
     """Whether computing the value would lose it: not finite, or too small, in its own type.
 
-    Folding (x * 1e30) * 1e30 into x * inf would be right over the reals and wrong in floats.
+    Folding (x * 1e30) * 1e30 into x * inf would be right over the reals and wrong in
+    floats.
     """
     if operator not in SCALING or value.dtype.kind != "f":
         return False
@@ -186,7 +218,11 @@ def affine(
     one, two = values
     if isinstance(one, Affine) and isinstance(two, np.ndarray):
         return _combine(operator, one, _aligned(two, rank))
-    if isinstance(two, Affine) and isinstance(one, np.ndarray) and operator in {"Mul", "Add"}:
+    if (
+        isinstance(two, Affine)
+        and isinstance(one, np.ndarray)
+        and operator in {"Mul", "Add"}
+    ):
         return _combine(operator, two, _aligned(one, rank))
     return None
 
@@ -212,3 +248,37 @@ def _combine(operator: str, value: Affine, small: Array) -> Affine | None:
 def _aligned(array: Array, rank: int) -> Array:
     """The array with axes of length 1 in front up to a rank."""
     return array.reshape((1,) * (rank - array.ndim) + array.shape)
+
+
+def constant_value(
+    operator: str,
+    attributes: Mapping[str, Any],
+    sources: Sequence[Constant],
+    tensor: Tensor,
+    handle: int,
+) -> Array | Affine | None:
+    """The value of an operator over constants, as far as it is kept here.
+
+    Args:
+        operator: Canonical operator.
+        attributes: Its attributes.
+        sources: Its arguments.
+        tensor: Type of its result, of static shape.
+        handle: The result's handle, by which it is known if nothing else is.
+
+    Raises:
+        ShapeError: In the element type the value would be lost.
+    """
+    assert tensor.shape is not None
+    elements = int(np.prod(np.asarray(tensor.shape, dtype=np.int64)))
+    if elements > LIMIT:
+        if tensor.dtype not in FLOATS:
+            return None
+        rank = len(tensor.shape)
+        known = affine(operator, [source.value for source in sources], rank)
+        return known or leaf_value(handle, rank)
+    arrays = [source.array for source in sources]
+    value = evaluate(operator, attributes, arrays, elements)
+    if value is not None and degenerate(operator, value, arrays, tensor.dtype):
+        raise ShapeError(f"{operator} of constants leaves the range of {tensor.dtype}")
+    return value

@@ -1,7 +1,7 @@
 """A choice of e-nodes becomes a graph again.
 
-Values made of constants only are written out as the cheapest derivation from stored constants;
-`tensat.fold` computes them afterwards.
+Values made of constants only are written out as the cheapest derivation from stored
+constants; `tensat.fold` computes them afterwards.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def decode(
         behind: As returned by `extraction_problem`.
 
     Returns:
-        The new graph: same inputs, outputs, header; names and metadata of nodes that survive.
+        The new graph: same inputs, outputs, header; names and metadata of nodes that
+        survive.
     """
     return _Decoder(graph, encoded, tables, choice, behind).run()
 
@@ -160,7 +161,9 @@ class _Decoder:
 
     def _emit(self, eclass: int) -> None:
         enode = self.source[eclass]
-        operator = enode.operator if isinstance(enode, PricedENode) else operator_of(enode.symbol)
+        operator = (
+            enode.operator if isinstance(enode, PricedENode) else operator_of(enode.symbol)
+        )
         attributes = self.egraph.attributes(enode.attributes)
         if operator == "Output":
             source = self.place[enode.children[0]]

@@ -2,13 +2,13 @@
 
 Encoding. One sort ``T`` of tensors. Every operator of every arity is one constructor, named
 ``Operator_arity``, whose first column is the number of its interned attributes; the other
-columns are its arguments. A table ``node`` maps a *handle* (a small integer given out by the
-caller) to its e-class: every statement refers to other classes through it, which keeps program
-text flat however deep the graph is, and answers "which class is handle 17 now?" after any
-number of unions.
+columns are its arguments. A table ``node`` maps a *handle* (a small integer given out by
+the caller) to its e-class: every statement refers to other classes through it, which keeps
+program text flat however deep the graph is, and answers "which class is handle 17 now?"
+after any number of unions.
 
-Facts that rules test are tables too (``rank``, ``constant``, ``literal``, ``attribute``), so
-that a guard is a join column and never a filter over a Cartesian product.
+Facts that rules test are tables too (``rank``, ``constant``, ``literal``, ``attribute``),
+so that a guard is a join column and never a filter over a Cartesian product.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PRELUDE = """
 
 @dataclass(frozen=True, slots=True)
 class ENodeRow:
-    """One e-node: constructor symbol, number of its attributes, argument classes, its class.
+    """One e-node: constructor symbol, number of its attributes, arguments, class.
 
     Classes are canonical handles: the smallest handle of the class.
     """
@@ -60,14 +60,16 @@ class Engine:
         self._egraph.parse_and_run_program(PRELUDE)
 
     def symbol(self, operator: str, arity: int) -> str:
-        """The constructor of an operator with that many arguments, declared on first use."""
+        """The constructor of an operator of that arity, declared on first use."""
         name = f"{operator}_{arity}"
         if name not in self._symbols:
             self._symbols.add(name)
             self._queue.append(f"(constructor {name} (i64{' T' * arity}) T)")
         return name
 
-    def put(self, handle: int, symbol: str, attributes: int, arguments: Sequence[int]) -> None:
+    def put(
+        self, handle: int, symbol: str, attributes: int, arguments: Sequence[int]
+    ) -> None:
         """Queue an e-node and give its class the handle."""
         terms = "".join(f" (node {argument})" for argument in arguments)
         self._queue.append(f"(set (node {handle}) ({symbol} {attributes}{terms}))")

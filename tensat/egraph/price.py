@@ -1,8 +1,8 @@
 """Every e-node gets its cost in seconds.
 
 Values that depend on constants only are computed before the model runs: their classes cost
-nothing. Every other e-node is asked for at the sizes that the model is optimized for; e-nodes
-that cannot be written in the model's opset cost infinity and are never chosen.
+nothing. Every other e-node is asked for at the sizes that the model is optimized for;
+e-nodes that cannot be written in the model's opset cost infinity and are never chosen.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def expressible(
         return False
 
 
-def _argument(egraph: TensorEGraph, child: int, sizes: Mapping[str, int]) -> Argument | None:
+def _argument(
+    egraph: TensorEGraph, child: int, sizes: Mapping[str, int]
+) -> Argument | None:
     if egraph.key_of[child].operator == ABSENT:
         return None
     tensor = egraph.tensor(child)

@@ -1,10 +1,11 @@
-"""An e-graph of tensors: egglog's e-graph and, for every class, what rules need to know of it.
+"""An e-graph of tensors: egglog's e-graph and what rules need to know of each class.
 
 Handles are small integers: one per e-node put in, the smallest of a class being the class's
 *canonical* handle. Types, constness and values live here in Python; the columns that rules
 join on (rank, constant, literal, attribute) are written to egglog as well. The class builds
-right-hand sides for `rulesets` (it is a ``Builder``): nodes are hash-consed here first, so that
-a match whose right side already exists costs one dictionary look-up and no egglog statement.
+right-hand sides for `rulesets` (it is a ``Builder``): nodes are hash-consed here first, so
+that a match whose right side already exists costs one dictionary look-up and no egglog
+statement.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from rulesets.errors import ShapeError
+from rulesets.errors import SizeError
 from rulesets.ops import OPERATORS, complete, freeze
-from rulesets.tensor import FLOATS, Tensor
+from rulesets.tensor import FLOATS, Tensor, bytes_of
+from tensat.egraph.attribute_numbers import AttributeNumbers, FrozenAttributes
 from tensat.egraph.constant_values import (
-    LIMIT,
     Affine,
     Array,
-    affine,
+    Constant,
     array_key,
-    degenerate,
-    evaluate,
+    constant_value,
     leaf_value,
     widened,
 )
@@ -40,28 +40,6 @@ GENERATORS = frozenset({"Fill", "Band", "Eye"})
 """Operators without tensor arguments whose value is a constant."""
 
 NEVER_FOLDED = frozenset({"Opaque", "Input"})
-
-type FrozenAttributes = tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """What is known of a class that depends on constants only.
-
-    Attributes:
-        leaves: handles of the stored constants it is made of.
-        bytes: size of its value.
-        value: the value, if it is known; of small constants as an array.
-    """
-
-    leaves: frozenset[int]
-    bytes: int
-    value: Array | Affine | None
-
-    @property
-    def array(self) -> Array | None:
-        """The value of a small constant."""
-        return None if isinstance(self.value, Affine) else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +61,7 @@ class TensorEGraph:
 
     def __init__(self, literals: Sequence[float] = (), constant_bytes: int = 0) -> None:
         self.engine = Engine()
+        self.numbers = AttributeNumbers(self.engine.state)
         self.outputs: list[tuple[Tensor, ...]] = []
         self.constants: list[Constant | None] = []
         self.canonical: list[int] = []
@@ -94,9 +73,6 @@ class TensorEGraph:
         self._literals = tuple(literals)
         self._slack = max(SLACK_BYTES, constant_bytes // 100)
         self._memo: dict[ENodeKey, int] = {}
-        self._attributes: list[FrozenAttributes] = []
-        self._attribute_ids: dict[object, int] = {}
-        self._values: dict[object, int] = {}
         self._by_value: dict[object, int] = {}
         self._unsent = 0
         self._unions: list[tuple[int, int, str | None]] = []
@@ -128,7 +104,7 @@ class TensorEGraph:
 
     def attributes(self, number: int) -> FrozenAttributes:
         """The attributes with that number, sorted by name."""
-        return self._attributes[number]
+        return self.numbers.attributes(number)
 
     def evaluated(self, handle: int) -> bool:
         """Whether the class is a constant whose value is known.
@@ -164,7 +140,9 @@ class TensorEGraph:
         if known is not None:
             return self.canonical[known]
         if op == "Output":
-            outputs: tuple[Tensor, ...] = (self.outputs[arguments[0]][attrs["index"]],)
+            index = attrs["index"]
+            assert isinstance(index, int)
+            outputs: tuple[Tensor, ...] = (self.outputs[arguments[0]][index],)
         else:
             outputs = OPERATORS[op].infer(attrs, tuple(self.tensor(a) for a in arguments))
         constant = self._fold(op, attrs, arguments, outputs)
@@ -211,19 +189,8 @@ class TensorEGraph:
         self._unions.append((first, second, self.rule))
 
     def number_of(self, attributes: FrozenAttributes) -> int:
-        """The number of interned attributes; their values become rows of ``attribute``."""
-        typed = tuple((name, _typed(value)) for name, value in attributes)
-        number = self._attribute_ids.get(typed)
-        if number is None:
-            number = self._attribute_ids[typed] = len(self._attributes)
-            self._attributes.append(attributes)
-            for name, value in typed:
-                self.engine.state(f'(set (attribute {number} "{name}") {self._value_id(value)})')
-        return number
-
-    def value_number(self, value: object) -> int:
-        """The number under which a value stands in the table ``attribute``."""
-        return self._value_id(_typed(value))
+        """The number of interned attributes."""
+        return self.numbers.number(attributes)
 
     def handle_of(self, operator: str, attributes: int, arguments: tuple[int, ...]) -> int:
         """The handle under which an e-node of canonical arguments was put in."""
@@ -300,7 +267,9 @@ class TensorEGraph:
                 self.engine.state(f"(set (literal (node {handle})) {number})")
                 return
 
-    def _add(self, key: ENodeKey, outputs: tuple[Tensor, ...], constant: Constant | None) -> int:
+    def _add(
+        self, key: ENodeKey, outputs: tuple[Tensor, ...], constant: Constant | None
+    ) -> int:
         handle = len(self.outputs)
         self.outputs.append(outputs)
         self.constants.append(constant)
@@ -344,28 +313,8 @@ class TensorEGraph:
         leaves = frozenset[int]().union(*(source.leaves for source in sources))
         if size is None or size > self._slack + self._bytes_of(leaves):
             return None
-        return Constant(leaves, size, self._value(op, attributes, sources, outputs[0]))
-
-    def _value(
-        self, op: str, attributes: Mapping[str, Any], sources: Sequence[Constant], tensor: Tensor
-    ) -> Array | Affine | None:
-        """The value of an operator over constants.
-
-        Raises:
-            ShapeError: In the element type the value would be lost.
-        """
-        assert tensor.shape is not None
-        elements = int(np.prod(np.asarray(tensor.shape, dtype=np.int64)))
-        if elements > LIMIT:
-            if tensor.dtype not in FLOATS:
-                return None
-            known = affine(op, [source.value for source in sources], len(tensor.shape))
-            return known or leaf_value(len(self.outputs), len(tensor.shape))
-        arrays = [source.array for source in sources]
-        value = evaluate(op, attributes, arrays, elements)
-        if value is not None and degenerate(op, value, arrays, tensor.dtype):
-            raise ShapeError(f"{op} of constants leaves the range of {tensor.dtype}")
-        return value
+        value = constant_value(op, attributes, sources, outputs[0], len(self.outputs))
+        return Constant(leaves, size, value)
 
     def _bytes_of(self, leaves: Iterable[int]) -> int:
         total = 0
@@ -416,38 +365,10 @@ class TensorEGraph:
             memo.setdefault(key, handle)
         self._memo = memo
 
-    def _value_id(self, typed: object) -> int:
-        return self._values.setdefault(typed, len(self._values))
-
 
 def byte_size(tensor: Tensor) -> int | None:
     """Bytes of a tensor of static shape and fixed-width elements, else None."""
-    if tensor.shape is None:
-        return None
-    total = 1
-    for size in tensor.shape:
-        if not isinstance(size, int):
-            return None
-        total *= size
-    width = element_bytes(tensor.dtype)
-    return None if width is None else total * width
-
-
-def element_bytes(dtype: str) -> int | None:
-    """Bytes of one element, or None for types without a fixed width."""
-    if dtype == "bfloat16":
-        return 2
     try:
-        return np.dtype(dtype).itemsize if dtype not in {"string", "unknown"} else None
-    except TypeError:
+        return bytes_of(tensor, {})
+    except SizeError:
         return None
-
-
-def _typed(value: object) -> object:
-    """The value with its types, so that 1, 1.0 and True differ as dictionary keys."""
-    if isinstance(value, tuple):
-        return tuple(_typed(item) for item in value)
-    return (type(value).__name__, value)
-
-
-__all__ = ["Constant", "ENodeKey", "TensorEGraph", "byte_size", "element_bytes"]
