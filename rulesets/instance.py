@@ -57,7 +57,7 @@ class Instance:
 
 _SAMPLE = re.compile(
     r"(?P<words>(?:[a-z][a-z0-9]*\s*)*)(?P<sizes>\d+(?:\s*,\s*\d+)*)?"
-    r"(?:\s*=\s*(?P<value>-?[\d.]+(?:e-?\d+)?))?"
+    r"(?:\s*=\s*(?P<value>-?(?:inf|nan|[\d.]+(?:e-?\d+)?)))?"
 )
 _WORDS = {"const", "positive", "negative", "float", "int64", "bool"}
 

@@ -92,6 +92,7 @@ REDUCTIONS: Mapping[str, Callable[..., Array]] = {
     "ReduceProd": np.prod,
 }
 
+
 def evaluate(op: str, attributes: Attributes, arrays: list[Array]) -> tuple[Array, ...]:
     """Apply an operator to arrays; one array for each of its outputs."""
     if op == "Split":
@@ -134,9 +135,7 @@ def _slices(a: Attributes, rank: int) -> tuple[slice, ...]:
 def _pad(pads: tuple[int, ...], value: float, x: Array) -> Array:
     pairs = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
     padded = np.pad(x, [(max(b, 0), max(e, 0)) for b, e in pairs], constant_values=value)
-    cut = tuple(
-        slice(-b if b < 0 else None, e if e < 0 else None) for b, e in pairs
-    )
+    cut = tuple(slice(-b if b < 0 else None, e if e < 0 else None) for b, e in pairs)
     return padded[cut]
 
 
@@ -181,12 +180,12 @@ def _lrn(a: Attributes, x: Array) -> Array:
     return x / (a["bias"] + a["alpha"] / size * squares) ** a["beta"]
 
 
-
-
 def _windows(a: Attributes, x: Array, kernel: tuple[int, ...], fill: float) -> Iterator:
     """Yield each kernel position with the elements it sees, one for each window."""
     spatial, pads = x.ndim - 2, a["pads"]
-    ends = [pads[spatial + i] + a["strides"][i] * a.get("ceil_mode", 0) for i in range(spatial)]
+    ends = [
+        pads[spatial + i] + a["strides"][i] * a.get("ceil_mode", 0) for i in range(spatial)
+    ]
     pairs = [(0, 0), (0, 0), *zip(pads[:spatial], ends, strict=True)]
     padded = np.pad(x, pairs, constant_values=fill)
     counts = []

@@ -54,8 +54,7 @@ def mutants_of(instance: Instance) -> Iterator[Instance]:
     for name, sample in instance.tensors.items():
         for changed in _samples(sample):
             yield replace(instance, tensors={**instance.tensors, name: changed})
-    for changed in _squares(instance):
-        yield changed
+    yield from _squares(instance)
     for attributes in _attributes(instance.attributes):
         yield replace(instance, attributes=attributes)
 

@@ -195,7 +195,9 @@ def _match(term: Term, handle: int, match: Match, graph: TermGraph) -> Iterator[
             if term.label is not None:
                 found = list(_named(term.label, handle, bound))
             for pattern, argument in zip(term.arguments, arguments, strict=True):
-                found = [m for each in found for m in _match(pattern, argument, each, graph)]
+                found = [
+                    m for each in found for m in _match(pattern, argument, each, graph)
+                ]
             yield from found
 
 

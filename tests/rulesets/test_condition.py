@@ -58,7 +58,15 @@ def test_words_hold_and_fail(word: str, cases: tuple[str, str]) -> None:
     assert not holds(parse_condition(cases[1]), MATCH, GRAPH)
 
 
-UNKNOWN = ("?n = 4", "?n != 4", "?n < 4", "?n >= 4", "positive ?x", "scalar ?x", "value ?c > 0")
+UNKNOWN = (
+    "?n = 4",
+    "?n != 4",
+    "?n < 4",
+    "?n >= 4",
+    "positive ?x",
+    "scalar ?x",
+    "value ?c > 0",
+)
 
 
 @pytest.mark.parametrize("text", UNKNOWN)

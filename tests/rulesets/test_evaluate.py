@@ -37,14 +37,18 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
 
 
 @pytest.mark.parametrize(
-    ("op", "attributes", "shapes"), CASES, ids=lambda case: case if isinstance(case, str) else ""
+    ("op", "attributes", "shapes"),
+    CASES,
+    ids=lambda case: case if isinstance(case, str) else "",
 )
 def test_evaluation_agrees_with_the_reference(
     op: str, attributes: dict[str, Any], shapes: list[tuple[int, ...]]
 ) -> None:
     """An operator's value is that of the ONNX reference evaluator."""
     rng = np.random.default_rng(0)
-    arrays = [np.abs(rng.normal(size=shape)) - 0.2 * (k == 0) for k, shape in enumerate(shapes)]
+    arrays = [
+        np.abs(rng.normal(size=shape)) - 0.2 * (k == 0) for k, shape in enumerate(shapes)
+    ]
     (found,) = evaluate(op, attributes, arrays)
     given = {k: list(v) if isinstance(v, tuple) else v for k, v in attributes.items()}
     if "kernel" in given:
