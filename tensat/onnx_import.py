@@ -7,7 +7,6 @@ value is known becomes a constant. Nodes that no output depends on are left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ import onnx_ir as ir
 
 from rulesets.errors import OperatorError
 from rulesets.ops import OPERATORS, complete, freeze
-from rulesets.size import Size, symbol
+from rulesets.size import Size
 from rulesets.tensor import Tensor
 from tensat.constants import (
     SMALL,
@@ -26,7 +25,8 @@ from tensat.constants import (
     node_tensor,
     small_array,
 )
-from tensat.errors import ModelError, UsageError
+from tensat.dimensions import InputTypes, Symbols
+from tensat.errors import ModelError
 from tensat.graph import (
     CONSTANT,
     INPUT,
@@ -39,16 +39,13 @@ from tensat.graph import (
     dtype_name,
     prune,
 )
-from tensat.onnx_forms import Known, OnnxCall, Operand, propagate, raise_call
+from tensat.onnx_forms import Known, OnnxCall, Operand, propagate, raise_call, result_types
 from tensat.onnx_order import ordered
 from tensat.onnx_read import ModelLike, external_tensors, read
 from tensat.opaque import opaque_key, reason_to_keep_apart
-from tensat.opaque_types import UNKNOWN, OpaqueTypes, Symbols
+from tensat.opaque_types import OpaqueTypes
 
 __all__ = ["ModelLike", "read", "to_graph"]
-
-# Exporters write such "names" for dimensions that have nothing to do with each other.
-_NAMELESS = re.compile(r"[\W_]*|\W?\d+|none|null|unk|unknown|dynamic|any", re.IGNORECASE)
 
 
 def to_graph(
@@ -77,7 +74,6 @@ class _Importer:
 
     def __init__(self, model: ir.Model, shapes: Mapping[str, Sequence[int]]) -> None:
         self._model = model
-        self._shapes = shapes
         self._nodes: list[Node] = []
         self._inputs: list[int] = []
         self._declared: list[ir.Value] = []
@@ -90,81 +86,32 @@ class _Importer:
         self._names: dict[Ref, str] = {}
         self._arrays: dict[Ref, Array] = {}
         self._sizes: dict[Ref, tuple[Size, ...]] = {}
-        self._symbols = Symbols()
-        self._dimensions: dict[str, Size] = {}
+        self._signature = [
+            value
+            for value in model.graph.inputs
+            # IR version 3 lists constants among the inputs.
+            if model.ir_version >= 4 or not value.is_initializer()
+        ]
+        symbols = Symbols()
+        self._input_types = InputTypes(self._signature, shapes, symbols)
         self._opsets = dict(model.opset_imports)
         self._opsets.setdefault("", self._opsets.pop("ai.onnx", 1))
-        self._types = OpaqueTypes(
-            self._opsets, tuple(model.functions.values()), self._symbols
-        )
+        self._types = OpaqueTypes(self._opsets, tuple(model.functions.values()), symbols)
 
     # ------------------------------------------------------------------ inputs
     def add_inputs(self) -> None:
         """Add the Input nodes."""
-        for value in self._model.graph.inputs:
-            if value.is_initializer() and self._model.ir_version < 4:
-                continue  # IR version 3 lists constants among the inputs
+        for value in self._signature:
             name = value.name or ""
-            ref = self._add(Node(INPUT, (("name", name),), (), (self._input_type(value),)))
+            type_ = self._input_types.tensor(value)
+            ref = self._add(Node(INPUT, (("name", name),), (), (type_,)))
             self._types.declare(value)
             self._inputs.append(ref.node)
             self._refs[value] = ref
             self._names[ref] = name
-            self._declared.append(self._declaration(value))
+            self._declared.append(_declaration(value, self._input_types.shape(value)))
             if value.const_value is not None and value.is_initializer():
                 self._defaults[name] = value.const_value
-        known = [self._names[Ref(index)] for index in self._inputs]
-        for name in self._shapes:
-            if name not in known:
-                raise UsageError(
-                    f"a shape is given for '{name}'; the inputs are: {', '.join(known)}"
-                )
-
-    def _input_type(self, value: ir.Value) -> Tensor:
-        if not isinstance(value.type, ir.TensorType):
-            return UNKNOWN
-        dtype = dtype_name(value.type.dtype)
-        shape = self._shapes.get(value.name or "")
-        if shape is not None:
-            self._check_shape(value, shape)
-            return Tensor(dtype, tuple(shape))
-        if value.shape is None:
-            return Tensor(dtype, None)
-        return Tensor(dtype, tuple(self._dimension(dim) for dim in value.shape))
-
-    def _check_shape(self, value: ir.Value, shape: Sequence[int]) -> None:
-        declared = value.shape
-        if declared is None:
-            return
-        fits = len(declared) == len(shape) and all(
-            not isinstance(dim, int) or dim == size
-            for dim, size in zip(declared, shape, strict=True)
-        )
-        if not fits:
-            raise UsageError(
-                f"shape {list(shape)} is given for input '{value.name}', "
-                f"which is declared as {declared}"
-            )
-
-    def _dimension(self, dim: int | ir.SymbolicDim) -> Size:
-        if isinstance(dim, int):
-            return dim if dim >= 0 else self._symbols.fresh()
-        name = str(dim.value or "")
-        if _NAMELESS.fullmatch(name):
-            return self._symbols.fresh()
-        if name not in self._dimensions:
-            base = re.sub(r"\W", "_", name)
-            taken = self._dimensions.values()
-            clean, count = base, 1
-            while symbol(clean) in taken:
-                count += 1
-                clean = f"{base}_{count}"
-            self._dimensions[name] = symbol(clean)
-        return self._dimensions[name]
-
-    def _declaration(self, value: ir.Value) -> ir.Value:
-        shape = self._shapes.get(value.name or "")
-        return _declaration(value, value.shape if shape is None else ir.Shape(shape))
 
     # ------------------------------------------------------------------- nodes
     def add_node(self, node: ir.Node, captures: tuple[ir.Value, ...]) -> None:
@@ -177,7 +124,7 @@ class _Importer:
         call = self._call(node)
         new = None if call is None else self._raised(node, call)
         if new is None:
-            new = self._opaque_node(node, captures)
+            new = self._opaque_node(node, call, captures)
         known = None if call is None else _fitting(propagate(call), new.outputs[0].dtype)
         if known is not None and self._fold(node, new, known):
             return
@@ -246,7 +193,9 @@ class _Importer:
         self._refs[output] = self._constant(from_array(array), output.name)
         return True
 
-    def _opaque_node(self, node: ir.Node, captures: tuple[ir.Value, ...]) -> Node:
+    def _opaque_node(
+        self, node: ir.Node, call: OnnxCall | None, captures: tuple[ir.Value, ...]
+    ) -> Node:
         reason = reason_to_keep_apart(node, self._opsets, self._model.functions)
         record = OpaqueNode(
             node=node,
@@ -265,7 +214,9 @@ class _Importer:
                 tensors[value] = self._type(ref)
                 if ref in self._arrays:
                     arrays[value] = self._arrays[ref]
-        outputs = self._types.infer(node, tensors, arrays)
+        outputs = None if call is None else result_types(call)
+        if outputs is None or len(outputs) != len(node.outputs):
+            outputs = self._types.infer(node, tensors, arrays)
         return _original(node, Node(OPAQUE, (("key", key),), refs, outputs))
 
     def _add(self, node: Node) -> Ref:

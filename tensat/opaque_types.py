@@ -15,28 +15,15 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from rulesets.size import Size, symbol
+from rulesets.size import Size
 from rulesets.tensor import Tensor
 from tensat.captures import captured
+from tensat.dimensions import UNKNOWN, Symbols
 from tensat.graph import dtype_name, dtype_of
 
-__all__ = ["UNKNOWN", "OpaqueTypes", "Symbols"]
-
-UNKNOWN = Tensor("unknown", None)
+__all__ = ["OpaqueTypes"]
 
 _HEAVY = 1024  # bytes of a weight in a subgraph that inference need not see
-
-
-class Symbols:
-    """A source of fresh symbols ``?1``, ``?2``, … for dimensions of unknown size."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def fresh(self) -> Size:
-        """A symbol that was never given out before."""
-        self._count += 1
-        return symbol(f"?{self._count}")
 
 
 @dataclass(slots=True)

@@ -194,9 +194,11 @@ class _Job:
                 seeds], measure=self.options.measure, threads=self.options.threads,
             )  # fmt: skip
         if verdict.accepted:
-            return self.result(
-                f"Improved: {verdict.text}.", inputs, plan, verdict, candidate, True
-            )
+            reason = f"Improved: {verdict.text}."
+            if verdict.race is None:
+                gain = plan.original_seconds / plan.choice.cost
+                reason = f"Improved by prediction: {gain:.3f} times faster; {verdict.text}."
+            return self.result(reason, inputs, plan, verdict, candidate, True)
         reason = f"The original is kept: the candidate is {verdict.text}."
         return self.result(reason, inputs, plan, verdict, candidate, False)
 

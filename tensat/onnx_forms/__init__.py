@@ -13,7 +13,7 @@ from tensat.onnx_forms.call import (
 )
 from tensat.onnx_forms.data import Known, propagate
 from tensat.onnx_forms.lowering import lower
-from tensat.onnx_forms.raising import raise_call
+from tensat.onnx_forms.raising import raise_call, result_types
 
 __all__ = [
     "Absent",
@@ -29,4 +29,5 @@ __all__ = [
     "lower",
     "propagate",
     "raise_call",
+    "result_types",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from rulesets.errors import OperatorError
 from rulesets.ops import OPERATORS, complete
+from rulesets.tensor import Tensor
 from tensat.onnx_forms import layout, norm, plain, resize, window
 from tensat.onnx_forms.call import NotExpressibleError, OnnxCall, Raised
 from tensat.onnx_forms.form import Raise
@@ -24,6 +25,28 @@ def raise_call(call: OnnxCall) -> Raised | None:
     the arguments, and `lower` can write it at the same opset. Where any of this fails, or
     an output besides the canonical ones is used, there is none.
     """
+    found = _canonical(call)
+    if found is None:
+        return None
+    raised, outputs = found
+    tensors = _arguments(call, raised)
+    if lower(raised.name, raised.attributes, tensors, outputs, call.opset) is None:
+        return None
+    return raised
+
+
+def result_types(call: OnnxCall) -> tuple[Tensor, ...] | None:
+    """Return the types of a node's canonical results, even if `lower` cannot write it.
+
+    A Reshape to two sizes that only the shape operand knows, say, cannot be written with
+    a constant operand, but its type is known. None if there is no canonical form.
+    """
+    found = _canonical(call)
+    return None if found is None else found[1]
+
+
+def _canonical(call: OnnxCall) -> tuple[Raised, tuple[Tensor, ...]] | None:
+    """Return the canonical form, with complete attributes, and the types of its results."""
     form = RAISING.get(call.op_type)
     schema = schema_of(call.op_type, call.opset)
     if form is None or schema is None or call.opset < OLDEST:
@@ -34,12 +57,13 @@ def raise_call(call: OnnxCall) -> Raised | None:
         return None
     try:
         raised = form.form(call)
-        tensors = tuple([call.operand(position).tensor for position in raised.operands])
         operator = OPERATORS[raised.name]
         attributes = complete(operator, raised.attributes)
-        outputs = operator.infer(attributes, tensors)
+        outputs = operator.infer(attributes, _arguments(call, raised))
     except (NotExpressibleError, OperatorError):
         return None
-    if lower(raised.name, attributes, tensors, outputs, call.opset) is None:
-        return None
-    return Raised(raised.name, attributes, raised.operands)
+    return Raised(raised.name, attributes, raised.operands), outputs
+
+
+def _arguments(call: OnnxCall, raised: Raised) -> tuple[Tensor, ...]:
+    return tuple([call.operand(position).tensor for position in raised.operands])
