@@ -27,6 +27,7 @@ Series = tuple[Sequence[float], Sequence[float], Sequence[float]]
 """Seconds of the original, the candidate, and the original's other session, by round."""
 
 _SETS = 3  # sessions are made anew so often before a close race is decided
+_LONGEST = 20.0  # seconds of racing after which no new sessions are made: large models
 _LEAST_SPREAD = 0.005  # no clock here is better
 
 
@@ -152,19 +153,22 @@ def time_in_turn(
         Program(original, threads=threads, copy=1),
     )
     sets: list[Series] = []
+    begin = time.monotonic()
     for _ in range(_SETS):
         runtime.forget()
         start = time.monotonic()
         warm = runtime.run(programs[0], feeds)
         if isinstance(warm, Failure):
             return warm
-        least = max(3, min(9, int(seconds / max(time.monotonic() - start, 1e-3))))
+        once = max(time.monotonic() - start, 1e-3)
+        least = max(3, min(9, int(2 * seconds / (len(programs) * once))))
         times = runtime.compare(programs, feeds, seconds / _SETS, least)
         if isinstance(times, Failure):
             return times
         sets.append((times[0], times[1], times[2]))
         race = race_of(sets)
-        if abs(race.ratio - 1) > 3 * race.spread:
+        clear = abs(race.ratio - 1) > 3 * race.spread
+        if clear or time.monotonic() - begin > _LONGEST:
             break
     return race
 
