@@ -13,13 +13,11 @@ from extraction.components import split
 from extraction.deadline import Deadline
 from extraction.egraph import EGraph
 from extraction.extractor import Limits, require_roots
-from extraction.facts import Facts
-from extraction.incumbent import best, better_greedy
+from extraction.incumbent import better_greedy
 from extraction.portfolio import solve_part
 from extraction.problem import Problem, cost_of, from_egraph
 from extraction.reduce import reduce, solvable
 from extraction.scaling import find_scale
-from extraction.upper_bound import required_bound
 
 RESERVE = 0.3
 """Seconds kept back for lifting and checking."""

@@ -9,10 +9,10 @@ import random
 from collections.abc import Mapping
 
 from extraction.choice import Choice, close
+from extraction.clean import clean
 from extraction.deadline import Deadline
 from extraction.egraph import EGraph
 from extraction.extractor import Limits, require_roots
-from extraction.clean import clean
 from extraction.incumbent import better_greedy, better_of_prices
 from extraction.problem import Problem, cost_of, from_egraph
 from extraction.reduce import choose_reductions, reduce

@@ -110,27 +110,29 @@ def _need_rows(facts: Facts, needs: Mapping[int, int], number: int) -> list[Row]
 
 
 @dataclass(frozen=True, slots=True)
-class LoopCut:
-    """`y_c <= Σ x of supports` for every e-class c of a loop.
+class Cut:
+    """`y_c <= Σ x of supports`: whoever needs c chooses one of these.
 
     Attributes:
-        loop: E-classes that together derived nothing but each other.
-        supports: Their e-nodes without a child in the loop; whenever one of the e-classes
-            is needed, at least one of these must be chosen.
+        number: The e-class c.
+        supports: E-nodes of which every acyclic derivation of c contains one.
     """
 
-    loop: frozenset[int]
+    number: int
     supports: tuple[int, ...]
 
 
-def loop_cut(problem: Problem, loop: frozenset[int]) -> LoopCut:
-    """Return the cut that forbids a set of e-classes to derive itself."""
-    return LoopCut(
-        loop,
-        tuple(
+def supports_of(problem: Problem, closed: frozenset[int] | set[int]) -> tuple[int, ...]:
+    """Return the e-nodes of some e-classes that have no child among them.
+
+    Follow children inside `closed` from any of its e-classes: an acyclic derivation must
+    end, and it ends inside at one of these e-nodes. So each of the e-classes needs one.
+    """
+    return tuple(
+        [
             node
-            for number in sorted(loop)
+            for number in sorted(closed)
             for node in problem.members[number]
-            if loop.isdisjoint(problem.children[node])
-        ),
+            if closed.isdisjoint(problem.children[node])
+        ]
     )

@@ -1,31 +1,158 @@
-"""Solve one independent part: both back ends in turn, with growing time slices.
+"""Solve one independent part: relaxation and both back ends in turn, slices growing.
 
-HiGHS with lazy cuts wins on most parts, CP-SAT with levels on those where cycles fight the
-optimum; which kind a part is shows only in the trying. So they alternate, each slice twice
-as long as the last, and hand each other choices, loop cuts and bounds. At worst this costs
-a small multiple of the better one alone.
+HiGHS with lazy cuts wins on most parts; CP-SAT with levels on those where cycles fight the
+optimum; landmark cuts with fixing on those where the relaxation is weak. Which kind a part
+is shows only in the trying, so they alternate, each turn longer than the last, and hand
+each other choices, cuts, bounds and deletions. At worst this costs a small multiple of
+the best one alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from extraction.deadline import Deadline
-from extraction.incumbent import best, repair
-from extraction.model import Program, build
-from extraction.problem import Problem, cost_of
+from extraction.incumbent import best, better_greedy, repair
+from extraction.model import build
+from extraction.problem import Problem, cost_of, needed, restrict
+from extraction.reduce import reduce, solvable
+from extraction.relax import relax
 from extraction.solve_cpsat import solve_cpsat
 from extraction.solve_highs import solve_highs
 from extraction.solver import Answer, Task
+from extraction.upper_bound import worthwhile
 
 FIRST_SLICE = 2.0
-"""Seconds of the first slice."""
+"""Seconds of the first slice, plus one for each so many e-nodes: """
 
-GROWTH = 2.0
+NODES_PER_SECOND = 2000
+GROWTH = 4.0
 MANY_ROUNDS = 12
 """Lazy rounds after which the other back end is asked."""
 
 SMALL = 2000
 """E-nodes up to which a tangled part is first shown to CP-SAT."""
+
+HUGE = 8000
+"""E-nodes above which CP-SAT is left out of the first turn."""
+
+WORTH = 0.9
+"""A fixing that leaves less than this of the e-nodes starts the reductions anew."""
+
+
+class PartSearch:
+    """The search on one part; its problem shrinks as e-nodes are ruled out.
+
+    Attributes:
+        chosen: The best choice so far, for the part as given.
+        cost: Its cost.
+        bound: No choice costs less.
+        proven: Whether `chosen` is optimal.
+        rounds: Solver calls so far.
+    """
+
+    def __init__(self, problem: Problem, task: Task) -> None:
+        """Start from a reduced problem and a task about it."""
+        self.whole = problem
+        self.task = task
+        self.forced: dict[int, int] = {}
+        self.chosen: Mapping[int, int] = task.hint
+        self.cost = task.upper
+        self.bound = 0.0
+        self.proven = False
+        self.rounds = 0
+
+    def run(self) -> None:
+        """Take turns until the choice is proven optimal or time is up."""
+        slice_ = FIRST_SLICE + len(self.whole.children) / NODES_PER_SECOND
+        turn = 0
+        while not self.over:
+            for act in self._acts(turn):
+                left = self.task.deadline.left
+                end = self.task.deadline
+                act(end if left < 1.5 * slice_ else end.sooner(slice_))
+                if self.over:
+                    break
+            slice_ *= GROWTH
+            turn += 1
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to do or no time to do it."""
+        return self.proven or self.task.deadline.passed
+
+    def _acts(self, turn: int) -> list[Callable[[Deadline], None]]:
+        program = self.task.program
+        count = len(program.nodes)
+        acts = [self.ask_highs]
+        if turn or count <= HUGE:
+            first = bool(program.tangled) and count <= SMALL
+            acts.insert(0 if first else 1, self.ask_cpsat)
+        acts.insert(1, self.tighten)
+        return acts
+
+    def ask_highs(self, end: Deadline) -> None:
+        """Give HiGHS a turn."""
+        self._learn(solve_highs(replace(self.task, deadline=end), MANY_ROUNDS))
+
+    def ask_cpsat(self, end: Deadline) -> None:
+        """Give CP-SAT a turn."""
+        self._learn(solve_cpsat(replace(self.task, deadline=end)))
+
+    def tighten(self, end: Deadline) -> None:
+        """Tighten the relaxation, fix and reduce for as long as that shrinks the problem."""
+        again = True
+        while again and not self.proven and not end.passed:
+            relaxed = relax(replace(self.task, deadline=end))
+            self.rounds += relaxed.rounds
+            self.bound = max(self.bound, relaxed.bound)
+            self._adopt(relaxed.chosen)
+            self.task = replace(self.task, cuts=relaxed.cuts)
+            again = self._shrink(relaxed.keep, end)
+
+    def _learn(self, answer: Answer) -> None:
+        self.rounds += answer.rounds
+        self.bound = max(self.bound, answer.bound)
+        self.task = replace(self.task, cuts=tuple(answer.cuts))
+        self._adopt(answer.chosen)
+        if answer.proven:
+            self.proven = True
+            return
+        for wanted in answer.candidates:
+            self._adopt(repair(self.task.program.problem, wanted, self.task.deadline))
+
+    def _adopt(self, chosen: Mapping[int, int]) -> None:
+        """Take over a choice of the current problem where it is better."""
+        problem, step = self.task.program.problem, self.task.step
+        cost = cost_of(problem, chosen)
+        if cost < cost_of(problem, self.task.hint):
+            self.task = replace(self.task, hint=needed(problem, chosen))
+        if cost < self.cost:
+            self.cost = cost
+            self.chosen = needed(self.whole, {**self.forced, **chosen})
+            self.task = replace(self.task, upper=cost)
+        if self.bound > worthwhile(self.cost, step):
+            self.proven = True
+
+    def _shrink(self, keep: frozenset[int], end: Deadline) -> bool:
+        """Go on with only the e-nodes in `keep`; say whether the problem became smaller."""
+        problem = self.task.program.problem
+        if self.proven or len(keep) > WORTH * len(problem.children):
+            return False
+        reduced = reduce(
+            restrict(problem, keep), upper=self.cost, step=self.task.step, deadline=end
+        )
+        if not solvable(reduced.problem):
+            self.proven = True
+            return False
+        self.forced = {**self.forced, **reduced.forced}
+        smaller = reduced.problem
+        hint = best(
+            smaller, [better_greedy(smaller, end), repair(smaller, self.chosen, end)]
+        )
+        program = build(smaller)
+        self.task = replace(self.task, program=program, hint=hint, cuts=())
+        self._adopt(hint)
+        return True
 
 
 def solve_part(
@@ -49,48 +176,9 @@ def solve_part(
     Returns:
         The best choice and bound found.
     """
-    program = build(problem)
-    task = Task(program, hint, cost_of(problem, hint), step, deadline, (), seed, workers)
-    answer = Answer(hint, 0.0, proven=False)
-    turn = 0 if _first_highs(program) else 1
-    slice_ = FIRST_SLICE
-    while not answer.proven and not deadline.passed:
-        end = deadline if deadline.left < 1.5 * slice_ else deadline.sooner(slice_)
-        now = replace(
-            task,
-            hint=answer.chosen,
-            hint_cost=cost_of(problem, answer.chosen),
-            cuts=answer.cuts,
-            deadline=end,
-        )
-        if turn % 2 == 0:
-            new = solve_highs(now, MANY_ROUNDS)
-        else:
-            new = solve_cpsat(now)
-        answer = _merge(problem, answer, new, now)
-        turn += 1
-        slice_ *= GROWTH if turn % 2 == 0 else 1.0
-    return answer
-
-
-def _first_highs(program: Program) -> bool:
-    return not program.tangled or len(program.nodes) > SMALL
-
-
-def _merge(problem: Problem, old: Answer, new: Answer, task: Task) -> Answer:
-    choices = [new.chosen, old.chosen]
-    if not new.proven:
-        choices += [repair(problem, wanted, task.deadline) for wanted in new.candidates]
-    chosen = best(problem, choices)
-    cost = cost_of(problem, chosen)
-    bound = max(old.bound, new.bound)
-    proven = new.proven or cost - bound < 0.9 * task.step
-    return Answer(
-        chosen,
-        cost if proven else min(bound, cost),
-        proven,
-        new.cuts or old.cuts,
-        rounds=old.rounds + new.rounds,
-    )
-
-
+    upper = cost_of(problem, hint)
+    task = Task(build(problem), hint, upper, step, deadline, (), seed, workers)
+    search = PartSearch(problem, task)
+    search.run()
+    bound = search.cost if search.proven else min(search.bound, search.cost)
+    return Answer(search.chosen, bound, search.proven, rounds=search.rounds)

@@ -5,6 +5,7 @@ takes nothing else. Costs that once were float32 (tensor cost models) carry its 
 noise; they count as whole when the noise explains the rest.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -42,7 +43,11 @@ class Scale:
 
 
 def find_scale(costs: Iterable[float]) -> Scale:
-    """Return the smallest power of ten that makes all costs whole, or no scaling."""
+    """Return a factor that makes all costs whole, as small as can be, or no scaling.
+
+    A power of ten, over the greatest common divisor of what that gives: the larger the
+    least step between two costs, the more a bound proves.
+    """
     distinct = sorted({cost for cost in costs if cost}, reverse=True)
     total = sum(distinct)
     for digits in range(MOST_DIGITS + 1):
@@ -50,7 +55,8 @@ def find_scale(costs: Iterable[float]) -> Scale:
         if total * factor > LARGEST:
             break
         if all(_whole(cost * factor) for cost in distinct):
-            return Scale(factor, whole=True)
+            shared = math.gcd(*[round(cost * factor) for cost in distinct])
+            return Scale(factor / max(shared, 1), whole=True)
     return Scale()
 
 

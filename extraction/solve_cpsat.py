@@ -27,10 +27,8 @@ def solve_cpsat(task: Task) -> Answer:
     y = {number: model.new_bool_var("") for number in program.classes}
     _add_rows(model, program, x, y)
     for cut in task.cuts:
-        supports = [x[node] for node in cut.supports]
-        for number in sorted(cut.loop):
-            gone = [~y[number]] if number in y else []
-            model.add_bool_or([*supports, *gone])
+        gone = [~y[cut.number]] if cut.number in y else []
+        model.add_bool_or([*(x[node] for node in cut.supports), *gone])
     level = _add_levels(model, program, x)
     factor = _factor(program, task.step)
     price = {node: round(program.problem.cost[node] * factor) for node in program.nodes}
@@ -132,7 +130,7 @@ def _answer(task: Task, factor: float, x: dict[int, Any], solver: Any, status: A
     from ortools.sat.python import cp_model
 
     problem = task.program.problem
-    chosen, cost = dict(task.hint), task.hint_cost
+    chosen, cost = dict(task.hint), cost_of(problem, task.hint)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         picked = {
             number: node
@@ -145,5 +143,6 @@ def _answer(task: Task, factor: float, x: dict[int, Any], solver: Any, status: A
             chosen, cost = needed(problem, picked), value
     proven = status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
     rounding = 0.0 if task.step else 0.5 * len(problem.members) / factor
-    bound = max(0.0, solver.best_objective_bound / factor - rounding)
+    bound = solver.best_objective_bound / factor - rounding + problem.constant
+    bound = max(0.0, bound)
     return Answer(chosen, cost if proven else bound, proven, task.cuts)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from extraction.deadline import Deadline
-from extraction.model import LoopCut, Program
+from extraction.model import Cut, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +14,8 @@ class Task:
 
     Attributes:
         program: The integer program.
-        hint: A known choice, complete and acyclic, roots first.
-        hint_cost: Its cost.
+        hint: A complete and acyclic choice of the program's problem.
+        upper: The least cost known of any choice, the problem's or one ruled out already.
         step: Different costs differ by at least this much; 0.0 when unknown.
         cuts: Loop cuts found before.
         deadline: When to return.
@@ -25,10 +25,10 @@ class Task:
 
     program: Program
     hint: Mapping[int, int]
-    hint_cost: float
+    upper: float
     step: float
     deadline: Deadline
-    cuts: Sequence[LoopCut] = ()
+    cuts: Sequence[Cut] = ()
     seed: int = 0
     workers: int = 1
 
@@ -39,8 +39,8 @@ class Answer:
 
     Attributes:
         chosen: An acyclic choice, the hint or a better one.
-        bound: No choice costs less.
-        proven: Whether `chosen` is optimal.
+        bound: No choice of the program costs less.
+        proven: Whether `chosen` is optimal for it.
         cuts: All loop cuts known by now.
         candidates: Cyclic choices worth repairing, best last.
         rounds: Solver calls made.
@@ -49,7 +49,7 @@ class Answer:
     chosen: Mapping[int, int]
     bound: float
     proven: bool
-    cuts: Sequence[LoopCut] = ()
+    cuts: Sequence[Cut] = ()
     candidates: Sequence[Mapping[int, int]] = field(default=())
     rounds: int = 1
 
