@@ -46,7 +46,9 @@ class AttributeNumbers:
 
 
 def _typed(value: object) -> object:
-    """The value with its types, so that 1, 1.0 and True differ as dictionary keys."""
+    """The value with its types, so that 1, 1.0 and True, 0.0 and -0.0 differ as keys."""
     if isinstance(value, tuple):
         return tuple(_typed(item) for item in value)
+    if isinstance(value, float):
+        return ("float", value.hex())
     return (type(value).__name__, value)

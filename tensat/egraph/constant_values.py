@@ -4,7 +4,7 @@ Conditions of rules look at values ("is it 3?", "is every element positive?"), a
 that rewriting creates in many ways must be recognised as one, or their number explodes. So
 small constants have a value here, computed in float64 whatever their element type: ways to
 compute the same real number then agree to many more digits than two different float32
-numbers can, and equal *keys* mean equal numbers.
+numbers can, and equal *keys* mean equal numbers. Of float64 constants every bit counts.
 
 A large constant has an `Affine` value instead: ``leaf * scale + shift`` with small scale
 and shift, which is exact for what rules do to weights; any other result is a leaf of its
@@ -30,7 +30,7 @@ SCALING = frozenset({"Add", "Sub", "Mul", "Div", "Reciprocal", "Sqrt"})
 """Operators that can leave the range of floats."""
 
 KEY_BITS = 36
-"""Bits of the mantissa that decide whether two numbers are the same."""
+"""Bits of the mantissa that decide whether two numbers, not of float64, are the same."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,9 +51,10 @@ class Affine:
     shift: Array
     own: bool = False
 
-    def key(self) -> object:
-        """Equal for equal values."""
-        return (self.leaf, _key(_collapsed(self.scale)), _key(_collapsed(self.shift)))
+    def key(self, dtype: str) -> object:
+        """Equal for equal values of the same element type."""
+        parts = (_collapsed(self.scale), _collapsed(self.shift))
+        return (self.leaf, *(array_key(part, dtype) for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +85,11 @@ def leaf_value(leaf: int, rank: int) -> Affine:
 
 def array_key(array: Array, dtype: str) -> object:
     """Equal for equal values of the same element type."""
-    return (dtype, _key(array))
-
-
-def _key(array: Array) -> object:
-    if array.dtype.kind != "f":
-        return (array.dtype.str, array.shape, array.tobytes())
+    if array.dtype.kind != "f" or dtype == "float64":
+        return (dtype, array.dtype.str, array.shape, array.tobytes())
     mantissa, exponent = np.frexp(array)
     rounded = np.ldexp(np.round(np.ldexp(mantissa, KEY_BITS)), exponent - KEY_BITS)
-    return (array.shape, rounded.tobytes())
+    return (dtype, array.shape, rounded.tobytes())
 
 
 def _collapsed(array: Array) -> Array:
@@ -196,7 +193,7 @@ def degenerate(
     if operator not in SCALING or value.dtype.kind != "f":
         return False
     sources = [array for array in arrays if array is not None]
-    limits = np.finfo(dtype if dtype in {"float16", "float32", "float64"} else "float32")
+    limits = _limits(dtype)
     if not (np.abs(value) <= limits.max).all():
         return all(np.isfinite(array).all() for array in sources)
     if ((np.abs(value) < limits.tiny) & (value != 0)).any():
@@ -204,6 +201,11 @@ def degenerate(
     if operator in {"Add", "Sub"}:
         return False
     return bool((value == 0).any()) and not any((array == 0).any() for array in sources)
+
+
+def _limits(dtype: str) -> np.finfo[Any]:
+    """The range of a type; that of bfloat16 is float32's."""
+    return np.finfo(dtype if dtype in {"float16", "float32", "float64"} else "float32")
 
 
 # ---------------------------------------------------------------------- large constants
@@ -240,9 +242,16 @@ def _combine(operator: str, value: Affine, small: Array) -> Affine | None:
             shift = value.shift + (small if operator == "Add" else -small)
     if scale.size > LIMIT or shift.size > LIMIT:
         return None
-    if not (np.isfinite(scale).all() and np.isfinite(shift).all()):
-        return None
     return Affine(value.leaf, scale, shift)
+
+
+def _in_range(value: Affine, dtype: str) -> bool:
+    """Whether scale and shift are numbers of a type: finite, and zero or not too small."""
+    limits = _limits(dtype)
+    return all(
+        bool(((size <= limits.max) & ((size >= limits.tiny) | (size == 0))).all())
+        for size in (np.abs(value.scale), np.abs(value.shift))
+    )
 
 
 def _aligned(array: Array, rank: int) -> Array:
@@ -276,6 +285,8 @@ def constant_value(
             return None
         rank = len(tensor.shape)
         known = affine(operator, [source.value for source in sources], rank)
+        if known is not None and not _in_range(known, tensor.dtype):
+            raise ShapeError(f"{operator} of constants leaves the range of {tensor.dtype}")
         return known or leaf_value(handle, rank)
     arrays = [source.array for source in sources]
     value = evaluate(operator, attributes, arrays, elements)

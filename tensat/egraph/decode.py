@@ -18,6 +18,10 @@ from tensat.egraph.tensor_egraph import TensorEGraph
 from tensat.graph import Graph, Node, Ref
 
 
+HYSTERESIS = 0.01
+"""Relative surcharge on e-nodes that the model does not have itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """A graph read out of an e-graph.
@@ -39,13 +43,17 @@ def extraction_problem(
     """The e-graph as extraction sees it, and the e-node behind each of its nodes.
 
     Classes of constants are single nodes without children and cost; their e-nodes are None.
+    What a rule made counts as dearer by `HYSTERESIS`, so that nothing is changed for a gain
+    that is smaller than the noise of measured costs.
     """
     egraph = encoded.egraph
     nodes: list[ENode] = []
     behind: list[PricedENode | None] = []
     constants: dict[int, None] = {egraph.find(r): None for r in encoded.roots}
     for enode in priced:
-        nodes.append(ENode(enode.operator, enode.eclass, enode.children, enode.seconds))
+        made = egraph.rule_of[enode.handle] is not None
+        cost = enode.seconds * (1 + HYSTERESIS) if made else enode.seconds
+        nodes.append(ENode(enode.operator, enode.eclass, enode.children, cost))
         behind.append(enode)
         constants.update(dict.fromkeys(enode.children))
     for eclass in constants:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rulesets.errors import SizeError
+from rulesets.errors import ShapeError, SizeError
 from rulesets.ops import OPERATORS, complete, freeze
 from rulesets.tensor import FLOATS, Tensor, bytes_of
 from tensat.egraph.attribute_numbers import AttributeNumbers, FrozenAttributes
@@ -156,7 +156,11 @@ class TensorEGraph:
         known = self._memo.get(key)
         if known is not None:
             return self.canonical[known]
-        return self._add(key, outputs, self._fold(op, attrs, arguments, outputs))
+        try:
+            constant = self._fold(op, attrs, arguments, outputs)
+        except ShapeError:  # the model itself computes infinity: that stays its business
+            constant = None
+        return self._add(key, outputs, constant)
 
     def stored(self, key: str, tensor: Tensor, array: Array | None, size: int) -> int:
         """The handle of a stored constant.
@@ -295,7 +299,7 @@ class TensorEGraph:
         if constant is None or constant.value is None:
             return None
         if isinstance(constant.value, Affine):
-            return (tensor, constant.value.key())
+            return (tensor, constant.value.key(tensor.dtype))
         return array_key(constant.value, tensor.dtype)
 
     def _fold(self, op: str, attributes: Mapping[str, Any], arguments: Sequence[int],
@@ -331,27 +335,21 @@ class TensorEGraph:
             if mine is None or (mine.array is None and known.array is not None):
                 self.constants[kept] = known
         self.outputs[kept] = tuple(
-            self._better(a, b, gone, kept)
+            self._unified(a, b, gone, kept)
             for a, b in zip(self.outputs[kept], self.outputs[gone], strict=True)
         )
         self.ancestors[kept] &= self.ancestors[gone]
         self.original[kept] |= self.original[gone]
 
-    def _better(self, first: Tensor, second: Tensor, gone: int, kept: int) -> Tensor:
-        if first == second or second.shape is None:
-            return first
-        if first.shape is None:
-            return second
-        pairs = list(zip(first.shape, second.shape, strict=False))
-        same_rank = len(first.shape) == len(second.shape)
-        clash = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
-        if clash or not same_rank or first.dtype != second.dtype:
+    def _unified(self, first: Tensor, second: Tensor, gone: int, kept: int) -> Tensor:
+        tensor = unified(first, second)
+        if tensor is None:
             rules = sorted({str(self.rule_of[gone]), str(self.rule_of[kept])})
             raise UnsoundRuleError(
                 f"classes {kept} {first} and {gone} {second} became one;"
                 f" their types differ; last rules: {', '.join(rules)}"
             )
-        return Tensor(first.dtype, tuple(b if isinstance(b, int) else a for a, b in pairs))
+        return tensor
 
     def _rebuild_memo(self) -> None:
         """Restate keys with canonical arguments; the older of two equal nodes stays."""
@@ -364,6 +362,23 @@ class TensorEGraph:
                 self.key_of[handle] = key
             memo.setdefault(key, handle)
         self._memo = memo
+
+
+def unified(first: Tensor, second: Tensor) -> Tensor | None:
+    """What two types of one value say together; None if they contradict each other."""
+    if first == second:
+        return first
+    if first.dtype != second.dtype and "unknown" not in (first.dtype, second.dtype):
+        return None
+    dtype = second.dtype if first.dtype == "unknown" else first.dtype
+    if first.shape is None or second.shape is None:
+        return Tensor(dtype, second.shape if first.shape is None else first.shape)
+    if len(first.shape) != len(second.shape):
+        return None
+    pairs = list(zip(first.shape, second.shape, strict=True))
+    if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
+        return None
+    return Tensor(dtype, tuple(b if isinstance(b, int) else a for a, b in pairs))
 
 
 def byte_size(tensor: Tensor) -> int | None:
