@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,7 @@ class Plan:
         choice: What extraction chose and what it proved.
         problem: The e-graph that extraction saw.
         original_seconds: Predicted cost of the original graph.
+        seconds: Predicted cost of the graph found; the choice's own cost has a surcharge.
     """
 
     decoded: Decoded
@@ -38,6 +40,7 @@ class Plan:
     choice: Choice
     problem: EGraph
     original_seconds: float
+    seconds: float
 
     @property
     def rules(self) -> dict[str, int]:
@@ -50,6 +53,7 @@ class Plan:
             "status": self.choice.status,
             "cost": self.choice.cost,
             "bound": self.choice.bound,
+            "seconds": self.seconds,
             "gap": self.choice.gap,
             "nodes": len(self.problem.nodes),
             "classes": len(self.problem.ids),
@@ -124,7 +128,9 @@ def improve(
         progress.note(f"{choice.status}, gap {choice.gap:.2%}")
     decoded = decode(graph, encoded, tables, choice, behind)
     original = original_seconds(graph, encoded, tables, priced)
-    return Plan(decoded, saturation, choice, problem, original)
+    chosen = (behind[node] for node in choice.node_of.values())
+    found = math.fsum(enode.seconds for enode in chosen if enode is not None)
+    return Plan(decoded, saturation, choice, problem, original, found)
 
 
 def original_seconds(

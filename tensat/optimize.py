@@ -196,7 +196,7 @@ class _Job:
         if verdict.accepted:
             reason = f"Improved: {verdict.text}."
             if verdict.race is None:
-                gain = plan.original_seconds / plan.choice.cost
+                gain = plan.original_seconds / max(plan.seconds, 1e-9)
                 reason = f"Improved by prediction: {gain:.3f} times faster; {verdict.text}."
             return self.result(reason, inputs, plan, verdict, candidate, True)
         reason = f"The original is kept: the candidate is {verdict.text}."
@@ -204,7 +204,7 @@ class _Job:
 
     def promising(self, candidate: ir.Model, plan: Plan) -> bool:
         """Whether the candidate is predicted to be faster, or at least has fewer nodes."""
-        if plan.choice.cost < plan.original_seconds * (1 - SAME):
+        if plan.seconds < plan.original_seconds * (1 - SAME):
             return True
         return summarize(candidate).nodes < summarize(self.original).nodes
 
@@ -232,7 +232,7 @@ class _Job:
         )
         found = None
         if candidate is not None and plan is not None:
-            found = summarize(candidate, plan.choice.cost, race.candidate if race else None)
+            found = summarize(candidate, plan.seconds, race.candidate if race else None)
         opaque = Counter(
             self.graph.opaque[node.key].operator
             for node in self.graph.nodes
