@@ -44,6 +44,7 @@ from tensat.onnx_order import ordered
 from tensat.onnx_read import ModelLike, external_tensors, read
 from tensat.opaque import opaque_key, reason_to_keep_apart
 from tensat.opaque_types import OpaqueTypes
+from tensat.shape_operand import asked_type
 
 __all__ = ["ModelLike", "read", "to_graph"]
 
@@ -92,11 +93,13 @@ class _Importer:
             # IR version 3 lists constants among the inputs.
             if model.ir_version >= 4 or not value.is_initializer()
         ]
-        symbols = Symbols()
-        self._input_types = InputTypes(self._signature, shapes, symbols)
+        self._symbols = Symbols()
+        self._input_types = InputTypes(self._signature, shapes, self._symbols)
         self._opsets = dict(model.opset_imports)
         self._opsets.setdefault("", self._opsets.pop("ai.onnx", 1))
-        self._types = OpaqueTypes(self._opsets, tuple(model.functions.values()), symbols)
+        self._types = OpaqueTypes(
+            self._opsets, tuple(model.functions.values()), self._symbols
+        )
 
     # ------------------------------------------------------------------ inputs
     def add_inputs(self) -> None:
@@ -214,10 +217,16 @@ class _Importer:
                 tensors[value] = self._type(ref)
                 if ref in self._arrays:
                     arrays[value] = self._arrays[ref]
-        outputs = None if call is None else result_types(call)
+        outputs = None if call is None else self._called_types(call)
         if outputs is None or len(outputs) != len(node.outputs):
             outputs = self._types.infer(node, tensors, arrays)
         return _original(node, Node(OPAQUE, (("key", key),), refs, outputs))
+
+    def _called_types(self, call: OnnxCall) -> tuple[Tensor, ...] | None:
+        types = result_types(call)
+        if types is None and (asked := asked_type(call, self._symbols)) is not None:
+            types = (asked,)
+        return types
 
     def _add(self, node: Node) -> Ref:
         self._nodes.append(node)

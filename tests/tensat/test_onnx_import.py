@@ -148,13 +148,20 @@ def test_symbolic_dimensions() -> None:
     """A name is one symbol everywhere; nameless dimensions are all different."""
     proto = model(
         [node("Relu", "a", "y")],
-        [value("a", ["batch size", None, 4]), value("b", ["batch size", None, "7"])],
+        [value("a", ["batch size", None, 4]), value("b", ["batch size", "T"])],
         [value("y", [None, None, 4])],
     )
     graph = imported(proto)
     a, b = (graph.nodes[i].outputs[0] for i in graph.inputs)
     assert a == Tensor("float32", (symbol("batch_size"), symbol("?1"), 4))
-    assert b == Tensor("float32", (symbol("batch_size"), symbol("?2"), symbol("_7")))
+    assert b == Tensor("float32", (symbol("batch_size"), symbol("T")))
+
+
+@pytest.mark.parametrize("name", ["?", "-1", "None", "unk", "_"])
+def test_placeholders_are_no_names(name: str) -> None:
+    """Exporters write them for dimensions of different size."""
+    graph = imported(model([node("Relu", "x", "y")], [value("x", [name, 3, name])], Y))
+    assert graph.nodes[0].outputs[0].shape == (symbol("?1"), 3, symbol("?2"))
 
 
 def test_symbols_of_different_names_differ() -> None:
@@ -170,6 +177,17 @@ def test_shapes_can_be_given() -> None:
     graph = imported(proto, shapes={"x": (5, 3)})
     assert producer(graph, "y").outputs == (Tensor("float32", (5, 3)),)
     assert list(graph.header.inputs[0].shape or ()) == [5, 3]
+
+
+def test_a_given_size_holds_for_its_name() -> None:
+    """Other inputs with a dimension of that name have that size too."""
+    proto = model(
+        [node("Add", "a b", "y")], [value("a", ["n", 3]), value("b", ["n", 1])], Y
+    )
+    graph = imported(proto, shapes={"a": (5, 3)})
+    assert graph.nodes[graph.inputs[1]].outputs[0].shape == (5, 1)
+    with pytest.raises(UsageError, match=r"\[4, 1\] is given for input 'b'"):
+        imported(proto, shapes={"a": (5, 3), "b": (4, 1)})
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,34 @@ def test_types_of_opaque_nodes_come_from_onnx() -> None:
     assert producer(graph, "y").outputs == (Tensor("int64", (2, symbol("?1"))),)
 
 
+def test_a_result_has_the_shape_that_is_asked_for() -> None:
+    """A Reshape that cannot be proved to fit has the asked type: the runtime checks it."""
+    proto = model(
+        [
+            node("Shape", "x", "s"),
+            node("Slice", "s one two", "w"),
+            node("Concat", "zero w rest", "t", axis=0),
+            node("Reshape", "x t", "y"),
+            node("ConstantOfShape", "s", "z"),
+            node("Expand", "k s", "e"),
+        ],
+        [value("x", ["h", "w", "?", 4])],
+        [value("y", [None] * 3), value("z", [None] * 4), value("e", [None] * 4)],
+        {
+            "one": np.array([1]),
+            "two": np.array([2]),
+            "zero": np.array([0]),
+            "rest": np.array([8]),
+            "k": random(1, 4),
+        },
+    )
+    graph = imported(proto)
+    h, w, fresh = symbol("h"), symbol("w"), symbol("?1")
+    assert producer(graph, "y").outputs == (Tensor("float32", (h, w, 8)),)
+    assert producer(graph, "z").outputs == (Tensor("float32", (h, w, fresh, 4)),)
+    assert producer(graph, "e").outputs == (Tensor("float32", (h, w, fresh, 4)),)
+
+
 def test_equal_deterministic_nodes_share_a_key() -> None:
     """Equal content is one key, a different attribute another."""
     proto = model(
