@@ -2,8 +2,8 @@
 
 A *size* is the length of an axis, or an offset along one. It is an `int` wherever the
 model says so, and a `Poly` where it depends on symbolic dimensions. A *monomial* is a
-product of powers of *atoms*: a symbol's name, a floor division of a polynomial by an
-integer, or the result of broadcasting sizes whose relation is unknown.
+product of powers of *atoms*: a symbol's name, a floor division of polynomials, or the
+result of broadcasting sizes whose relation is unknown.
 
 Equal polynomials are equal at run time. Unequal ones may still be equal at run time: ask
 `provably_different`. Symbols stand for values >= 0.
@@ -77,10 +77,10 @@ class Poly:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """The atom `dividend // divisor`, rounded towards minus infinity."""
+    """The atom `dividend // divisor`, rounded towards minus infinity; divisor >= 1."""
 
     dividend: Poly
-    divisor: int
+    divisor: Size
 
     def __str__(self) -> str:
         return f"(({self.dividend})//{self.divisor})"
@@ -113,12 +113,16 @@ def product(sizes: Iterable[Size]) -> Size:
     return reduce(mul, sizes, start)
 
 
-def floor_div(dividend: Size, divisor: int) -> Size:
+def floor_div(dividend: Size, divisor: Size) -> Size:
     """Return `dividend // divisor`, rounded towards minus infinity.
+
+    A divisor that is a polynomial is taken to be positive.
 
     Raises:
         SizeError: The divisor is not positive.
     """
+    if isinstance(divisor, Poly):
+        return _symbolic_quotient(dividend, divisor)
     if divisor < 1:
         raise SizeError(f"cannot divide {dividend} by {divisor}; a divisor is at least 1")
     if isinstance(dividend, int):
@@ -126,7 +130,7 @@ def floor_div(dividend: Size, divisor: int) -> Size:
     return _quotient(dividend, divisor)
 
 
-def ceil_div(dividend: Size, divisor: int) -> Size:
+def ceil_div(dividend: Size, divisor: Size) -> Size:
     """Return `dividend / divisor`, rounded towards plus infinity.
 
     Raises:
@@ -142,18 +146,26 @@ def divide(dividend: Size, divisor: Size) -> Size | None:
         return dividend // divisor if exact else None
     if divisor == 0:
         return None
-    rest, quotient = dividend, 0
+    quotient, rest = divide_terms(dividend, divisor)
+    return quotient if rest == 0 else None
+
+
+def divide_terms(dividend: Size, divisor: Size) -> tuple[Size, Size]:
+    """Return `quotient, rest` with `quotient * divisor + rest = dividend`."""
     order = _order(dividend, divisor)
     lead, number = max(_terms(divisor), key=lambda term: order(term[0]))
-    result: Size = quotient
-    while rest != 0:
-        monomial, coefficient = max(_terms(rest), key=lambda term: order(term[0]))
+    result: Size = 0
+    kept: Size = 0
+    while dividend != 0:
+        monomial, coefficient = max(_terms(dividend), key=lambda term: order(term[0]))
         ratio = _over(monomial, lead)
         if ratio is None or coefficient % number:
-            return None
-        step = _make({ratio: coefficient // number})
-        result, rest = result + step, rest - step * divisor
-    return result
+            kept = kept + _make({monomial: coefficient})
+            dividend = dividend - _make({monomial: coefficient})
+        else:
+            step = _make({ratio: coefficient // number})
+            result, dividend = result + step, dividend - step * divisor
+    return result, kept
 
 
 def broadcast_sizes(sizes: Iterable[Size]) -> Size | None:
@@ -200,7 +212,7 @@ def symbols(size: Size) -> frozenset[str]:
             if isinstance(atom, str):
                 names.add(atom)
             elif isinstance(atom, Quotient):
-                names |= symbols(atom.dividend)
+                names |= symbols(atom.dividend) | symbols(atom.divisor)
             else:
                 names.update(*map(symbols, atom.sizes))
     return frozenset(names)
@@ -345,12 +357,25 @@ def _proper_quotient(rest: Size, divisor: int) -> Size:
     if divisor == 1:
         return _make({**terms, _ONE: constant})
     match tuple(terms.items()):
-        case ((((Quotient(inner, by), 1),), 1),):
+        case ((((Quotient(inner, int() as by), 1),), 1),):
             # floor((floor(a/m) + c)/k) = floor((a + c·m)/(k·m))
             return floor_div(inner + constant * by, divisor * by)
     dividend = _make({**terms, _ONE: constant})
     assert isinstance(dividend, Poly)
     return Poly(((((Quotient(dividend, divisor), 1),), 1),))
+
+
+def _symbolic_quotient(dividend: Size, divisor: Poly) -> Size:
+    quotient, rest = divide_terms(dividend, divisor)
+    if rest == 0:
+        return quotient
+    kept = rest if isinstance(rest, Poly) else _constant(rest)
+    return quotient + Poly(((((Quotient(kept, divisor), 1),), 1),))
+
+
+def _constant(number: int) -> Poly:
+    # A polynomial that is a number stands only inside a quotient.
+    return Poly(((_ONE, number),))
 
 
 def _broadcast_parts(size: Poly) -> tuple[Poly, ...]:
@@ -371,7 +396,7 @@ def _atom_value(atom: Atom, env: Mapping[str, int]) -> int:
             raise SizeError(f"size symbol {atom!r} has no value; those given: {known}")
         return env[atom]
     if isinstance(atom, Quotient):
-        return evaluate(atom.dividend, env) // atom.divisor
+        return evaluate(atom.dividend, env) // evaluate(atom.divisor, env)
     values = [evaluate(size, env) for size in atom.sizes]
     return next((value for value in values if value != 1), 1)
 
@@ -380,7 +405,8 @@ def _replaced(atom: Atom, values: Mapping[str, Size]) -> Size:
     if isinstance(atom, str):
         return values.get(atom, symbol(atom))
     if isinstance(atom, Quotient):
-        return floor_div(substitute(atom.dividend, values), atom.divisor)
+        dividend = substitute(atom.dividend, values)
+        return floor_div(dividend, substitute(atom.divisor, values))
     joined = broadcast_sizes(substitute(size, values) for size in atom.sizes)
     if joined is None:
         raise SizeError(f"cannot substitute in {atom}: its sizes no longer broadcast")

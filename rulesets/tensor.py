@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rulesets.errors import ShapeError, SizeError
-from rulesets.size import Size, broadcast_sizes, evaluate, product
+from rulesets.judge import joined
+from rulesets.size import Size, evaluate, product
 
 type Shape = tuple[Size, ...]
 
@@ -69,7 +70,7 @@ def broadcast(*shapes: Shape) -> Shape:
     rank = max(map(len, shapes))
     result: list[Size] = []
     for axis in range(-rank, 0):
-        size = broadcast_sizes(shape[axis] for shape in shapes if len(shape) >= -axis)
+        size = joined(shape[axis] for shape in shapes if len(shape) >= -axis)
         if size is None:
             texts = " and ".join(f"[{','.join(map(str, shape))}]" for shape in shapes)
             raise ShapeError(f"shapes {texts} do not broadcast at axis {axis}")

@@ -4,6 +4,7 @@ Attributes per spatial axis: strides, dilations, and pads (all begins, then all 
 `auto_pad` does not exist here: paddings are explicit.
 """
 
+from rulesets.judge import all_equal, at_least, equal
 from rulesets.ops.spec import (
     NUMBERS,
     Attribute,
@@ -28,26 +29,27 @@ def _check_window(attributes: Attributes, kernel: Shape, rank: int) -> None:
     for name, length in (("strides", 1), ("pads", 2), ("dilations", 1)):
         found = integers(attributes, name)
         least = 0 if name == "pads" else 1
-        fits = len(found) == length * spatial and all(one >= least for one in found)
+        fits = len(found) == length * spatial and all(at_least(one, least) for one in found)
         require(fits, f"{name} must be {length * spatial} numbers >= {least}", found)
     require(len(kernel) == spatial, f"kernel must have {spatial} axes", kernel)
 
 
 def _window_size(
-    size: Size, extent: Size, stride: int, pads: tuple[int, int], *, ceil: bool
+    size: Size, extent: Size, stride: Size, pads: tuple[Size, Size], *, ceil: bool
 ) -> Size:
-    room = size + sum(pads) - extent
+    room = size + pads[0] + pads[1] - extent
     if not ceil:
         result = floor_div(room, stride) + 1
     else:
         result = ceil_div(room, stride) + 1
         # A window that would start in the end padding is left out; it can only happen if:
-        if not isinstance(extent, int) or pads[1] + stride - 1 >= extent:
+        if not at_least(extent - 1, pads[1] + stride - 1):
             require(isinstance(room, int), "ceil_mode on a size that is a number", size)
             assert isinstance(result, int)
             assert isinstance(size, int)
             result -= int((result - 1) * stride >= size + pads[0])
-    require(not isinstance(result, int) or result >= 1, "window must fit", (size, extent))
+    fits = result >= 1 if isinstance(result, int) else at_least(room, 0)
+    require(fits or not isinstance(room, int), "window must fit", (size, extent))
     return result
 
 
@@ -72,11 +74,15 @@ def _windows(
 def _conv(attributes: Attributes, x: Shape, w: Shape, *bias: Shape) -> Shape:
     _check_window(attributes, w[2:], len(x))
     group = integer(attributes, "group")
-    require(group >= 1, "group must be at least 1", group)
-    require(x[1] == w[1] * group, "channels must be group times those of a kernel", (x, w))
-    if isinstance(w[0], int):
+    require(at_least(group, 1), "group must be at least 1", group)
+    require(
+        equal(x[1], w[1] * group), "channels must be group times those of a kernel", (x, w)
+    )
+    if isinstance(w[0], int) and isinstance(group, int):
         require(w[0] % group == 0, f"kernels must be a multiple of group {group}", w[0])
-    require(all(b == (w[0],) for b in bias), f"bias must have shape [{w[0]}]", bias)
+    require(
+        all(all_equal(b, (w[0],)) for b in bias), f"bias must have shape [{w[0]}]", bias
+    )
     return (x[0], w[0], *_windows(attributes, x[2:], w[2:]))
 
 
@@ -88,9 +94,13 @@ def _conv_transpose(attributes: Attributes, x: Shape, w: Shape, *bias: Shape) ->
     strides, dilations = integers(attributes, "strides"), integers(attributes, "dilations")
     pads = integers(attributes, "pads")
     require(len(extra) == count, f"output_padding must be {count} numbers", extra)
-    require(x[1] == w[0], "channels must equal the kernel's first size", (x, w))
+    require(equal(x[1], w[0]), "channels must equal the kernel's first size", (x, w))
     channels = w[1] * group
-    require(all(b == (channels,) for b in bias), f"bias must have shape [{channels}]", bias)
+    require(
+        all(all_equal(b, (channels,)) for b in bias),
+        f"bias must have shape [{channels}]",
+        bias,
+    )
     spatial = tuple(
         (x[axis + 2] - 1) * strides[axis]
         + ((w[axis + 2] - 1) * dilations[axis] + 1)

@@ -23,7 +23,8 @@ from rulesets.ops.spec import (
     shaped,
     sizes,
 )
-from rulesets.size import Size, ceil_div, product, provably_nonnegative, total
+from rulesets.judge import all_equal, at_least, equal
+from rulesets.size import Poly, Size, ceil_div, product, total
 from rulesets.tensor import Shape, Tensor, broadcast, elements
 
 END: Final = 2**63 - 1
@@ -38,7 +39,7 @@ def _transpose(attributes: Attributes, x: Shape) -> Shape:
 
 def _reshape(attributes: Attributes, x: Shape) -> Shape:
     shape = sizes(attributes, "shape")
-    same = elements(x) == elements(shape)
+    same = equal(elements(x), elements(shape))
     require(same, "elements must stay equal in number", (x, shape))
     return shape
 
@@ -51,7 +52,7 @@ def _check_axes(axes: tuple[int, ...], rank: int) -> None:
 def _squeeze(attributes: Attributes, x: Shape) -> Shape:
     axes = integers(attributes, "axes")
     _check_axes(axes, len(x))
-    require(all(x[axis] == 1 for axis in axes), f"axes {axes} must have size 1", x)
+    require(all(equal(x[axis], 1) for axis in axes), f"axes {axes} must have size 1", x)
     return tuple([size for axis, size in enumerate(x) if axis not in axes])
 
 
@@ -73,7 +74,9 @@ def _concat(attributes: Attributes, *shapes: Shape) -> Shape:
     first = shapes[0]
     axis = axis_in(attributes, "axis", len(first))
     before, after = first[:axis], first[axis + 1 :]
-    fits = all(one[:axis] == before and one[axis + 1 :] == after for one in shapes)
+    fits = all(
+        all_equal((*one[:axis], *one[axis + 1 :]), (*before, *after)) for one in shapes[1:]
+    )
     require(fits, f"sizes but those of axis {axis} must be equal", shapes)
     return (*before, total(one[axis] for one in shapes), *after)
 
@@ -85,35 +88,39 @@ def _split(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor, 
     if x is None:
         return tuple([Tensor(dtype, None) for _ in parts])
     axis = axis_in(attributes, "axis", len(x))
-    require(bool(parts) and total(parts) == x[axis], f"parts must sum to {x[axis]}", parts)
+    require(
+        bool(parts) and equal(total(parts), x[axis]), f"parts must sum to {x[axis]}", parts
+    )
     return tuple([Tensor(dtype, (*x[:axis], part, *x[axis + 1 :])) for part in parts])
 
 
-def _offset(value: int, size: Size) -> Size:
+def offset_in(value: Size, size: Size) -> Size:
     """Return the position an offset of `Slice` means on an axis of this size."""
     if value == END:
         return size
-    position = value if value >= 0 else size + value
-    inside = provably_nonnegative(position) and provably_nonnegative(size - position)
+    position = value if at_least(value, 0) else size + value
+    inside = at_least(position, 0) and at_least(size, position)
     require(inside, f"offset must be inside an axis of size {size}", value)
     return position
 
 
-def slice_size(size: Size, start: int, end: int, step: int) -> Size:
+def slice_size(size: Size, start: Size, end: Size, step: Size) -> Size:
     """Return the size of a sliced axis.
 
     Raises:
         ShapeError: The step is 0, or the offsets are not known to be inside the axis.
     """
     require(step != 0, "step must not be 0", step)
-    if step < 0:
+    if not at_least(step, 0):
+        if isinstance(step, Poly):
+            return ceil_div(start - end, -step)
         inside = isinstance(size, int) and 0 <= start < size and -1 <= end < size
         require(inside, f"offsets must be inside an axis of size {size}", (start, end))
         return max(0, (start - end - step - 1) // -step)
-    length = _offset(end, size) - _offset(start, size)
-    if isinstance(length, int):
+    length = offset_in(end, size) - offset_in(start, size)
+    if isinstance(length, int) and isinstance(step, int):
         return max(0, -(-length // step))
-    require(provably_nonnegative(length), "end must not be before start", (start, end))
+    require(at_least(length, 0), "end must not be before start", (start, end))
     return ceil_div(length, step)
 
 
@@ -133,14 +140,14 @@ def _pad(attributes: Attributes, x: Shape) -> Shape:
     pads, rank = integers(attributes, "pads"), len(x)
     require(len(pads) == 2 * rank, f"pads must be {2 * rank} numbers", pads)
     result = tuple([x[axis] + (pads[axis] + pads[rank + axis]) for axis in range(rank)])
-    fits = all(not isinstance(size, int) or size >= 0 for size in result)
+    fits = all(isinstance(size, Poly) or size >= 0 for size in result)
     require(fits, f"pads must not remove more than there is in {x}", pads)
     return result
 
 
 def _expand(attributes: Attributes, x: Shape) -> Shape:
     shape = sizes(attributes, "shape")
-    fits = len(x) <= len(shape) and broadcast(x, shape) == shape
+    fits = len(x) <= len(shape) and all_equal(broadcast(x, shape), shape)
     require(fits, f"argument must broadcast to shape {shape}", x)
     return shape
 

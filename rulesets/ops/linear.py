@@ -1,5 +1,6 @@
 """Matrix products."""
 
+from rulesets.judge import all_equal, equal
 from rulesets.ops.spec import (
     FLOATS,
     NUMBERS,
@@ -16,7 +17,7 @@ from rulesets.tensor import Shape, broadcast
 def _matmul(attributes: Attributes, a: Shape, b: Shape) -> Shape:
     require(bool(a and b), "matrix product of tensors with at least one axis", (a, b))
     left, right = (a if len(a) > 1 else (1, *a)), (b if len(b) > 1 else (*b, 1))
-    require(left[-1] == right[-2], "inner sizes must be equal", (a, b))
+    require(equal(left[-1], right[-2]), "inner sizes must be equal", (a, b))
     result = broadcast(left[:-2], right[:-2])
     if len(a) > 1:
         result = (*result, left[-2])
@@ -27,9 +28,9 @@ def _gemm(attributes: Attributes, a: Shape, b: Shape, c: Shape = ()) -> Shape:
     require(len(a) == len(b) == 2, "product of two matrices", (a, b))
     rows, left = a[::-1] if integer(attributes, "transA") else a
     right, columns = b[::-1] if integer(attributes, "transB") else b
-    require(left == right, "inner sizes must be equal", (a, b))
+    require(equal(left, right), "inner sizes must be equal", (a, b))
     result = (rows, columns)
-    fits = len(c) <= 2 and broadcast(result, c) == result
+    fits = len(c) <= 2 and all_equal(broadcast(result, c), result)
     require(fits, f"third argument must broadcast to {rows}, {columns}", c)
     return result
 

@@ -1,5 +1,6 @@
 """Normalizations, softmax and reductions."""
 
+from rulesets.judge import all_equal, at_least
 from rulesets.ops.spec import (
     NUMBERS,
     Attribute,
@@ -20,14 +21,16 @@ _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "L2", "Prod")
 
 def _per_channel(attributes: Attributes, x: Shape, *vectors: Shape) -> Shape:
     require(len(x) >= 2, "normalization over channels needs at least 2 axes", len(x))
-    fits = all(one == (x[1],) for one in vectors)
+    fits = all(all_equal(one, (x[1],)) for one in vectors)
     require(fits, f"each vector must have shape [{x[1]}]", vectors)
     return x
 
 
 def _trailing(attributes: Attributes, x: Shape, *scales: Shape) -> Shape:
     part = x[axis_in(attributes, "axis", len(x)) :]
-    fits = all(len(one) <= len(part) and broadcast(part, one) == part for one in scales)
+    fits = all(
+        len(one) <= len(part) and all_equal(broadcast(part, one), part) for one in scales
+    )
     require(fits, "scale and bias must broadcast to the normalized axes", scales)
     return x
 
@@ -35,7 +38,7 @@ def _trailing(attributes: Attributes, x: Shape, *scales: Shape) -> Shape:
 def _lrn(attributes: Attributes, x: Shape) -> Shape:
     require(len(x) >= 2, "normalization across channels needs at least 2 axes", len(x))
     size = integer(attributes, "size")
-    require(size >= 1, "size must be at least 1", size)
+    require(at_least(size, 1), "size must be at least 1", size)
     return x
 
 
