@@ -75,7 +75,7 @@ def relevant(rules: Iterable[Rule], operators: Iterable[str]) -> tuple[Rule, ...
     side of a rule that stays.
     """
     rules = tuple(rules)
-    waiting, known = list(rules), set(operators)
+    waiting, known = list(rules), {*operators, "Output"}
     kept: list[Rule] = []
     while True:
         usable = [rule for rule in waiting if _operators(rule.lhs) <= known]
