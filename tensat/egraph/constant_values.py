@@ -77,6 +77,17 @@ class Constant:
         return None if isinstance(self.value, Affine) else self.value
 
 
+def contradict(first: Constant, second: Constant) -> bool:
+    """Whether two values are known and differ by more than rounding explains."""
+    one, two = first.array, second.array
+    if one is None or two is None or one.shape != two.shape:
+        return False
+    if one.dtype.kind != "f" or two.dtype.kind != "f":
+        return not np.array_equal(one, two)
+    largest = max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in (one, two)))
+    return not np.allclose(one, two, rtol=1e-3, atol=1e-3 * largest, equal_nan=True)
+
+
 def leaf_value(leaf: int, rank: int) -> Affine:
     """The value of a large constant of which nothing else is known."""
     ones = (1,) * rank

@@ -26,6 +26,7 @@ from tensat.egraph.constant_values import (
     Constant,
     array_key,
     constant_value,
+    contradict,
     leaf_value,
     widened,
 )
@@ -225,7 +226,8 @@ class TensorEGraph:
         """Send what is new and learn which classes became one.
 
         Raises:
-            UnsoundRuleError: two classes of different static type became one.
+            UnsoundRuleError: two classes of different static type, or two constants of
+            different values, became one.
         """
         self._send()
         tables = self.engine.tables()
@@ -329,9 +331,10 @@ class TensorEGraph:
 
     def _merge(self, gone: int, kept: int) -> None:
         """Let the kept class know the better of two classes' facts."""
-        known = self.constants[gone]
+        known, mine = self.constants[gone], self.constants[kept]
         if known is not None:
-            mine = self.constants[kept]
+            if mine is not None and contradict(mine, known):
+                raise self._unsound("their values differ", gone, kept)
             if mine is None or (mine.array is None and known.array is not None):
                 self.constants[kept] = known
         self.outputs[kept] = tuple(
@@ -344,12 +347,15 @@ class TensorEGraph:
     def _unified(self, first: Tensor, second: Tensor, gone: int, kept: int) -> Tensor:
         tensor = unified(first, second)
         if tensor is None:
-            rules = sorted({str(self.rule_of[gone]), str(self.rule_of[kept])})
-            raise UnsoundRuleError(
-                f"classes {kept} {first} and {gone} {second} became one;"
-                f" their types differ; last rules: {', '.join(rules)}"
-            )
+            raise self._unsound("their types differ", gone, kept)
         return tensor
+
+    def _unsound(self, what: str, gone: int, kept: int) -> UnsoundRuleError:
+        rules = sorted({str(self.rule_of[gone]), str(self.rule_of[kept])})
+        return UnsoundRuleError(
+            f"classes {kept} {self.outputs[kept][0]} and {gone} {self.outputs[gone][0]}"
+            f" became one; {what}; last rules: {', '.join(rules)}"
+        )
 
     def _rebuild_memo(self) -> None:
         """Restate keys with canonical arguments; the older of two equal nodes stays."""
