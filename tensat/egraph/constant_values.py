@@ -84,7 +84,7 @@ def contradict(first: Constant, second: Constant) -> bool:
         return False
     if one.dtype.kind != "f" or two.dtype.kind != "f":
         return not np.array_equal(one, two)
-    largest = max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in (one, two)))
+    largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in (one, two))
     return not np.allclose(one, two, rtol=1e-3, atol=1e-3 * largest, equal_nan=True)
 
 

@@ -1,4 +1,4 @@
-"""A match is applied only where its conditions hold and its right side has the same type."""
+"""A match is applied only where conditions hold and the right side has the same type."""
 
 from __future__ import annotations
 
@@ -46,6 +46,9 @@ def _reduce(*axes: int) -> Callable[[Lab], int]:
 PAIR, CLIP = "(Sub ?x ?y)", "(Clip[min=?a, max=?b] ?x)"
 TURN, REDUCE = "(Transpose[perm=?p] ?x)", "(ReduceSum[axes=?a, keepdims=1] ?x)"
 
+ONES = _pair(_constant([1.0] * 3))
+MIXED = _pair(_constant([1.0, 0.0, 1.0]))
+
 CASES = [
     ("=", PAIR, "rank ?y = 2", _pair(_input(2, 3)), _pair(_input(3))),
     ("=", PAIR, "dim ?y 0 = 2", _pair(_input(2, 1)), _pair(_input(N, 1))),
@@ -57,13 +60,13 @@ CASES = [
     ("<=", PAIR, "dim ?x 0 <= 4", _pair(_input(3)), _pair(_input(3), N, 3)),
     (">", CLIP, "?b > 0", _clip(0.0, 1.0), _clip(-1.0, 0.0)),
     (">=", CLIP, "?b >= 0", _clip(-1.0, 0.0), _clip(-2.0, -1.0)),
-    ("const", PAIR, "const ?y", _pair(_constant([1.0] * 3)), _pair(_input(3))),
-    ("varying", PAIR, "varying ?y", _pair(_input(3)), _pair(_constant([1.0] * 3))),
-    ("scalar", PAIR, "scalar ?y", _pair(_constant([1.0])), _pair(_constant([1.0] * 3))),
-    ("positive", PAIR, "positive ?y", _pair(_constant([1.0] * 3)), _pair(_constant([1.0, 0.0, 1.0]))),
-    ("nonzero", PAIR, "nonzero ?y", _pair(_constant([1.0] * 3)), _pair(_constant([1.0, 0.0, 1.0]))),
-    ("nonzero", PAIR, "nonzero ?y", _pair(_constant([1.0] * 3)), _pair(_input(3))),
-    ("every", PAIR, "every ?y 1", _pair(_constant([1.0] * 3)), _pair(_constant([1.0, 2.0, 1.0]))),
+    ("const", PAIR, "const ?y", ONES, _pair(_input(3))),
+    ("varying", PAIR, "varying ?y", _pair(_input(3)), ONES),
+    ("scalar", PAIR, "scalar ?y", _pair(_constant([1.0])), ONES),
+    ("positive", PAIR, "positive ?y", ONES, MIXED),
+    ("nonzero", PAIR, "nonzero ?y", ONES, MIXED),
+    ("nonzero", PAIR, "nonzero ?y", ONES, _pair(_input(3))),
+    ("every", PAIR, "every ?y 1", ONES, MIXED),
     ("nested", PAIR, "nested ?x ?y", _pair(_input(3)), _pair(_input(3, 1), 1, 3)),
     ("fits", PAIR, "fits ?y ?x", _pair(_input(3)), _pair(_input(4, 2, 3))),
     ("fits", PAIR, "fits ?y ?x", _pair(_input(N, 1), N, 3), _pair(_input(M, 1), N, 3)),

@@ -51,7 +51,7 @@ def test_nested_commutative_operators_match_in_all_orders() -> None:
 
 
 def test_the_two_orders_of_a_commutative_operator_are_one() -> None:
-    """x + y and y + x are one class even if no rule speaks of sums."""
+    """Both x + y and y + x are one class even if no rule speaks of sums."""
     lab = Lab(rule("(Relu (Relu ?x))", "(Relu ?x)"))
     x, y = lab.input("x", 2, 3), lab.input("y", 2, 3)
     pairs = {
@@ -224,8 +224,10 @@ def test_attribute_parameters_are_shared_between_nodes(
 
 
 @pytest.mark.parametrize(
-    ("alpha", "fires"), [(0.5, True), (0.25, False), (None, False)], ids=["stated", "other", "default"]
-)  # fmt: skip
+    ("alpha", "fires"),
+    [(0.5, True), (0.25, False), (None, False)],
+    ids=["stated", "other", "default"],
+)
 def test_attributes_may_be_stated(alpha: float | None, fires: bool) -> None:
     """A number in brackets is that value and no other."""
     lab = Lab(rule("(LeakyRelu[alpha=0.5] ?x)", "(Relu ?x)"))
@@ -262,7 +264,7 @@ def test_bundles_are_shared_between_nodes(strides: tuple[int, int], fires: bool)
             "(Conv[..k] ?x (Add ?v ?w))",
             "const ?v",
             "const ?w",
-        )  # fmt: skip
+        )
     )
     x = lab.input("x", 1, 2, 2, 2)
     v, w = (lab.constant(np.full((3, 2, 1, 1), number)) for number in (1.0, 2.0))
