@@ -5,6 +5,7 @@
 
 from tensat.errors import (
     ExecutionError,
+    InputNotFoundError,
     InternalError,
     ModelError,
     TensatError,
@@ -12,13 +13,15 @@ from tensat.errors import (
     UsageError,
     WriteError,
 )
-from tensat.optimize import Result, optimize
+from tensat.optimize import Result
 from tensat.options import Options
 from tensat.report import ModelSummary, Report
 from tensat.stages import Progress
+from tensat.taso import TasoGraph, TensorHandle, export_onnx, load_onnx, new_graph, optimize
 
 __all__ = [
     "ExecutionError",
+    "InputNotFoundError",
     "InternalError",
     "ModelError",
     "ModelSummary",
@@ -26,9 +29,14 @@ __all__ = [
     "Progress",
     "Report",
     "Result",
+    "TasoGraph",
     "TensatError",
+    "TensorHandle",
     "UnsoundRuleError",
     "UsageError",
     "WriteError",
+    "export_onnx",
+    "load_onnx",
+    "new_graph",
     "optimize",
 ]

@@ -2,6 +2,7 @@
 
     TensatError
     ├── ModelError     the model cannot be read, or is no valid ONNX model
+    │   └── InputNotFoundError  an operator is given a tensor that its graph does not have
     ├── UsageError     an argument or option makes no sense (also a ValueError)
     ├── WriteError     the result cannot be written
     ├── ExecutionError the runtime refused a model, crashed on it or did not end in time
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 __all__ = [
     "ExecutionError",
+    "InputNotFoundError",
     "InternalError",
     "ModelError",
     "TensatError",
@@ -32,6 +34,10 @@ class TensatError(Exception):
 
 class ModelError(TensatError):
     """A model cannot be read or is invalid; the text says what and where."""
+
+
+class InputNotFoundError(ModelError):
+    """An operator is given something that is no tensor of its graph."""
 
 
 class UsageError(TensatError, ValueError):
