@@ -3,10 +3,15 @@
 The number that a constant holds, the bounds of a Clip or the epsilon of a normalization do
 not change what a kernel does; a model with a hundred different scales would otherwise be a
 hundred measurements. Views do not touch their bytes, so their size does not matter either.
+A constant bias is added where the kernel writes anyway, and a constant second operand is
+packed when the model is loaded, transposed or not: a Conv with bias is timed without, a
+Gemm or a batched MatMul by a constant matrix as the MatMul of matrices that it is. Timed
+apart, forms of one kernel would differ by noise, and noise would choose between them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -32,12 +37,38 @@ def representative(signature: Signature) -> Signature:
     """Return the signature that is timed for this one; equal ones take the same time."""
     if signature.op in VIEW_OPERATORS:
         return _view(signature)
+    signature = _linear(signature)
     neutral = _INDIFFERENT.get(signature.op, {})
     attributes = tuple((name, neutral.get(name, v)) for name, v in signature.attributes)
     inputs = signature.inputs
     if signature.op not in _BY_VALUE:
         inputs = tuple(None if a is None else replace(a, value=None) for a in inputs)
     return replace(signature, attributes=attributes, inputs=inputs)
+
+
+def _linear(signature: Signature) -> Signature:
+    """Return the plain form of a kernel with constant weights."""
+    inputs = signature.inputs
+    constant = [argument is not None and argument.constant for argument in inputs]
+    if signature.op in {"Conv", "ConvTranspose"} and constant[2:] == [True]:
+        return replace(signature, inputs=inputs[:2])
+    if signature.op not in {"Gemm", "MatMul"} or not all(constant[1:]) or constant[0]:
+        return signature
+    a, b = inputs[0], inputs[1]
+    given = dict(signature.attributes)
+    if a is None or b is None or len(b.dims) != 2 or len(a.dims) < 2 or given.get("transA"):
+        return signature
+    if given.get("transB"):
+        b = replace(b, dims=b.dims[::-1])
+    out = signature.outputs[0]
+    rows, columns = math.prod(a.dims[:-1]), b.dims[1]
+    return Signature(
+        "MatMul",
+        (),
+        (replace(a, dims=(rows, a.dims[-1])), b),
+        (replace(out, dims=(rows, columns)),),
+        signature.opset,
+    )
 
 
 def _view(signature: Signature) -> Signature:

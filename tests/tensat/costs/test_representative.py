@@ -1,0 +1,64 @@
+"""Signatures that take the same time share one timing."""
+
+from dataclasses import replace
+
+import pytest
+
+from tensat.costs.representative import representative
+from tensat.costs.source import Argument, Signature
+
+
+def tensor(*dims: int, constant: bool = False) -> Argument:
+    """Make a float32 argument."""
+    return Argument("float32", dims, constant)
+
+
+CONV = Signature(
+    "Conv",
+    (("group", 1), ("strides", (1, 1))),
+    (tensor(1, 3, 8, 8), tensor(4, 3, 3, 3, constant=True), tensor(4, constant=True)),
+    (tensor(1, 4, 6, 6),),
+    17,
+)
+MATMUL = Signature(
+    "MatMul", (), (tensor(10, 8), tensor(8, 4, constant=True)), (tensor(10, 4),), 17
+)
+
+
+def gemm(trans_b: int, bias: bool, constant: bool = True) -> Signature:
+    """Make a Gemm of [10, 8] by [8, 4]."""
+    b = tensor(4, 8, constant=constant) if trans_b else tensor(8, 4, constant=constant)
+    inputs = (tensor(10, 8), b, *([tensor(4, constant=True)] if bias else []))
+    attributes = (("alpha", 1.0), ("beta", 1.0), ("transA", 0), ("transB", trans_b))
+    return Signature("Gemm", attributes, inputs, (tensor(10, 4),), 17)
+
+
+def test_a_convolution_with_constant_bias_is_timed_without() -> None:
+    """The kernel adds a bias where it writes anyway."""
+    assert representative(CONV) == representative(replace(CONV, inputs=CONV.inputs[:2]))
+
+
+def test_a_computed_bias_is_timed() -> None:
+    """A bias that is no constant stays."""
+    computed = replace(CONV, inputs=(*CONV.inputs[:2], tensor(4)))
+    assert representative(computed) == computed
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["plain", "bias"])
+@pytest.mark.parametrize("trans_b", [0, 1], ids=["straight", "transposed"])
+def test_a_gemm_by_a_constant_is_a_matmul(trans_b: int, bias: bool) -> None:
+    """A constant operand is packed at load, transposed or not."""
+    assert representative(gemm(trans_b, bias)) == MATMUL
+
+
+def test_a_gemm_by_a_computed_matrix_is_timed_as_it_is() -> None:
+    """Reading a computed operand transposed costs time of its own."""
+    computed = gemm(1, bias=False, constant=False)
+    assert representative(computed) == computed
+
+
+def test_a_batch_times_a_constant_matrix_is_one_product() -> None:
+    """Leading axes are rows."""
+    batched = replace(MATMUL, inputs=(tensor(2, 5, 8), MATMUL.inputs[1]),
+                      outputs=(tensor(2, 5, 4),))  # fmt: skip
+    assert representative(batched) == MATMUL
