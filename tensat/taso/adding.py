@@ -50,9 +50,7 @@ class Adder:
             raise UsageError(f"{what} needs a tensor of {rank} axes; found {found}")
         return tensor
 
-    def apply(
-        self, name: str, *inputs: TensorHandle, **attributes: Value
-    ) -> TensorHandle:
+    def apply(self, name: str, *inputs: TensorHandle, **attributes: Value) -> TensorHandle:
         """Add a canonical operator with one result."""
         (result,) = self.apply_all(name, *inputs, **attributes)
         return result
@@ -113,4 +111,3 @@ def axis_of(axis: int, rank: int) -> int:
 def axes_of(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Axes counted from the front, ascending."""
     return tuple(sorted(axis_of(axis, rank) for axis in axes))
-

@@ -54,6 +54,7 @@ class ModelBuilder:
         self._parameters: dict[str, ir.Value] = {}
         values = {value.name or "": value for value in _values(model.graph)}
         self._names = set(values)
+        self._counts: dict[str, int] = {}
         if graph is not None:
             for ref, name in graph.names.items():
                 if name in values:
@@ -204,7 +205,7 @@ class ModelBuilder:
             inputs,
             ir.convenience.convert_attributes(dict(attributes)),  # type: ignore[arg-type]
             outputs=values,
-            name=f"{op_type}_{len(self.model.graph)}",
+            name=values[0].name,
         )
         for value, tensor in zip(values, outputs, strict=True):
             self._types[value] = tensor
@@ -214,10 +215,10 @@ class ModelBuilder:
 
     def _fresh(self, base: str, first: str = "") -> str:
         """A name that no value has: `first` if free, else the base with a number."""
-        count = len(self._names)
-        name = first or f"{base}_{count}"
-        while name in self._names:
-            count += 1
+        name = first
+        while not name or name in self._names:
+            count = self._counts.get(base, 1 if first else 0)
+            self._counts[base] = count + 1
             name = f"{base}_{count}"
         self._names.add(name)
         return name

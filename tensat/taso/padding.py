@@ -35,9 +35,7 @@ def pads_of(
             not known although the stride is not 1.
     """
     if padding not in PADDINGS:
-        raise UsageError(
-            f"padding {padding!r} is unknown; possible: {', '.join(PADDINGS)}"
-        )
+        raise UsageError(f"padding {padding!r} is unknown; possible: {', '.join(PADDINGS)}")
     if padding == "VALID":
         return (0,) * (2 * len(kernel))
     pairs = [_same(*axis) for axis in zip(sizes, kernel, strides, strict=True)]
