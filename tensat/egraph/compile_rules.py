@@ -49,6 +49,8 @@ class Pattern:
         variables: Names of the tensor columns that follow the roots.
         applications: The operators of the left side, one attribute column each.
         symmetric: Whether the first two roots may be exchanged.
+        spread: Whether an operator stands in place of each argument of another. It may
+            match as often as a class has e-nodes, to the power of the number of arguments.
     """
 
     rule: Rule
@@ -56,10 +58,13 @@ class Pattern:
     variables: tuple[str, ...]
     applications: tuple[Apply, ...]
     symmetric: bool
+    spread: bool
 
     @property
     def ruleset(self) -> str:
-        """The ruleset it belongs to."""
+        """The ruleset it belongs to; one that may explode has its own."""
+        if self.spread:
+            return f"spread_{self.relation}"
         return MULTI if len(self.rule.lhs) > 1 else SINGLE
 
 
@@ -95,7 +100,8 @@ def compile_rules(
     patterns: list[Pattern] = []
     for rule in rules:
         for instance in _written_out(rule, arities):
-            pattern = _declare(instance, f"m{len(patterns)}", egraph, literals)
+            name = f"m{len(patterns)}"
+            pattern = _declare(instance, name, egraph, literals, _is_spread(rule))
             patterns.append(pattern)
     return tuple(patterns)
 
@@ -137,9 +143,12 @@ def _written_out(rule: Rule, arities: dict[str, set[int]]) -> Iterator[Rule]:
             yield rule.at_arity(count)
 
 
-def _declare(
-    rule: Rule, relation: str, egraph: TensorEGraph, literals: Sequence[float]
-) -> Pattern:
+def _is_spread(rule: Rule) -> bool:
+    return any(isinstance(term, Spread) for side in rule.lhs for term in subterms(side))
+
+
+def _declare(rule: Rule, relation: str, egraph: TensorEGraph, literals: Sequence[float],
+             spread: bool) -> Pattern:  # fmt: skip
     apps = tuple(term for side in rule.lhs for term in applications(side))
     names = _variables(rule)
     columns = " ".join(["T"] * (len(rule.lhs) + len(names)) + ["i64"] * len(apps))
@@ -152,7 +161,9 @@ def _declare(
         f"v_{_plain(name)}" for name in names
     ]
     row = " ".join([*tensors, *(f"a{k}" for k in range(len(apps)))])
-    pattern = Pattern(rule, relation, names, apps, _symmetric(rule))
+    pattern = Pattern(rule, relation, names, apps, _symmetric(rule), spread)
+    if spread:
+        egraph.engine.state(f"(ruleset {pattern.ruleset})")
     for number, facts in enumerate(texts):
         head = (
             f'(({relation} {row})) :ruleset {pattern.ruleset} :name "{relation}.{number}"'

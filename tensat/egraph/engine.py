@@ -107,6 +107,31 @@ class Engine:
         report = self._egraph.parse_and_run_program(f"(run {ruleset} 1)")[-1].report  # type: ignore[union-attr]
         return dict(report.num_matches_per_rule)
 
+    def run_limited(self, ruleset: str, most: int) -> bool:
+        """Run a ruleset once, rules with too many matches left out.
+
+        All matches are looked for, not only new ones.
+
+        Args:
+            ruleset: Its name.
+            most: Matches that a rule may have.
+
+        Returns:
+            Whether no rule was left out.
+        """
+        self.flush()
+        report = self._egraph.parse_and_run_program(
+            f"(run-schedule (let-scheduler fuse (back-off :match-limit {most}"
+            f" :ban-length 1)) (run-with fuse {ruleset}))"
+        )[-1].report  # type: ignore[union-attr]
+        counts = [
+            part.num_matches
+            for step in report.iterations
+            for parts in step.rule_set_report.rule_reports.values()
+            for part in parts
+        ]
+        return max(counts, default=0) <= most
+
     def tables(self) -> Tables:
         """The e-graph as it is now."""
         self.flush()

@@ -17,6 +17,11 @@ from tensat.egraph.compile_rules import MULTI, SINGLE, Pattern
 from tensat.egraph.tensor_egraph import TensorEGraph
 
 
+MOST_SPREAD = 10_000
+"""Matches of a spread pattern above which it is not looked for any more: they grow with a
+power of the size of classes, and egglog counts them all before anything can be stopped."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Where saturation ends at the latest.
@@ -88,6 +93,7 @@ def saturate(
     applier = Applier(egraph)
     egraph.refresh()
     growth = [_growth(egraph, start)]
+    spread = [pattern for pattern in patterns if pattern.spread]
     stop = "iterations"
 
     def limit() -> str | None:
@@ -96,13 +102,15 @@ def saturate(
         return "seconds" if time.monotonic() - start >= limits.seconds else None
 
     for step in range(limits.iterations):
-        rulesets = [SINGLE, MULTI] if step < limits.multi_iterations else [SINGLE]
+        multi = step < limits.multi_iterations
         changed = False
-        for ruleset in rulesets:
-            egraph.engine.run(ruleset)
+        egraph.engine.run(SINGLE)
+        spread = [p for p in spread if egraph.engine.run_limited(p.ruleset, MOST_SPREAD)]
+        if multi:
+            egraph.engine.run(MULTI)
         tables = egraph.refresh()
         for pattern in patterns:
-            if pattern.ruleset in rulesets:
+            if multi or pattern.ruleset != MULTI:
                 rows = tables.matches(pattern.relation)
                 changed |= applier.apply(pattern, rows, lambda: limit() is not None)
         egraph.refresh()
