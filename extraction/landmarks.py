@@ -99,10 +99,12 @@ class Separator:
         """Return a closed set around an e-class whose supports are worth less."""
         growth = _Growth({number})
         self._open(growth, number)
-        while growth.total >= enough:
-            child = self._next(growth)
+        while True:
+            child, gain = self._next(growth)
+            if growth.total < enough and gain <= POSITIVE:
+                return growth.closed
             if child is None or len(growth.closed) >= LARGEST:
-                return None
+                return growth.closed if growth.total < enough else None
             growth.closed.add(child)
             for node in list(growth.by_child[child]):
                 growth.total -= growth.value.pop(node)
@@ -110,7 +112,6 @@ class Separator:
                     growth.by_child[other].discard(node)
             del growth.by_child[child]
             self._open(growth, child)
-        return growth.closed
 
     def _open(self, growth: _Growth, number: int) -> None:
         """Count the supports an e-class brings that has just joined."""
@@ -122,8 +123,8 @@ class Separator:
                 for child in children[node]:
                     growth.by_child[child].add(node)
 
-    def _next(self, growth: _Growth) -> int | None:
-        """Return the child whose joining lowers the supports' total most."""
+    def _next(self, growth: _Growth) -> tuple[int | None, float]:
+        """Return the child whose joining lowers the supports' total most, and by how much."""
         children, x, closed, value = self.problem.children, self.x, growth.closed, growth.value
         best: int | None = None
         best_gain = 0.0
@@ -138,4 +139,4 @@ class Separator:
                     gain -= x[node]
             if best is None or gain > best_gain + POSITIVE:
                 best, best_gain = child, gain
-        return best
+        return best, best_gain

@@ -22,15 +22,18 @@ from extraction.solver import Answer, Task
 from extraction.upper_bound import worthwhile
 
 FIRST_SLICE = 2.0
-"""Seconds of the first slice, plus one for each so many e-nodes: """
+"""Seconds of the first slice, to which one is added for every NODES_PER_SECOND."""
 
 NODES_PER_SECOND = 2000
 GROWTH = 4.0
 MANY_ROUNDS = 12
 """Lazy rounds after which the other back end is asked."""
 
-SMALL = 2000
-"""E-nodes up to which a tangled part is first shown to CP-SAT."""
+LARGE = 2500
+"""E-nodes above which HiGHS comes first."""
+
+TANGLED = 0.3
+"""Share of e-classes on cycles from which CP-SAT comes first."""
 
 HUGE = 8000
 """E-nodes above which CP-SAT is left out of the first turn."""
@@ -83,11 +86,13 @@ class PartSearch:
     def _acts(self, turn: int) -> list[Callable[[Deadline], None]]:
         program = self.task.program
         count = len(program.nodes)
-        acts = [self.ask_highs]
-        if turn or count <= HUGE:
-            first = bool(program.tangled) and count <= SMALL
-            acts.insert(0 if first else 1, self.ask_cpsat)
-        acts.insert(1, self.tighten)
+        acts = [self.tighten, self.ask_highs]
+        if count > LARGE:
+            acts.reverse()
+        if len(program.tangled) > TANGLED * len(program.problem.members) and count <= LARGE:
+            acts.insert(0, self.ask_cpsat)
+        elif turn or count <= HUGE:
+            acts.append(self.ask_cpsat)
         return acts
 
     def ask_highs(self, end: Deadline) -> None:
@@ -158,6 +163,7 @@ class PartSearch:
 def solve_part(
     problem: Problem,
     hint: Mapping[int, int],
+    upper: float,
     step: float,
     deadline: Deadline,
     seed: int = 0,
@@ -167,16 +173,17 @@ def solve_part(
 
     Args:
         problem: The problem; its constant counts.
-        hint: A complete acyclic choice.
+        hint: A complete acyclic choice of it.
+        upper: The least cost known of any choice, ruled out already or not.
         step: Different costs differ by at least this much; 0.0 when unknown.
         deadline: When to return.
         seed: Random seed.
         workers: Threads a back end may use.
 
     Returns:
-        The best choice and bound found.
+        The best choice and bound found; `proven` means that no choice of the problem is
+        better than `upper` and than the choice returned.
     """
-    upper = cost_of(problem, hint)
     task = Task(build(problem), hint, upper, step, deadline, (), seed, workers)
     search = PartSearch(problem, task)
     search.run()

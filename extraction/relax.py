@@ -1,13 +1,14 @@
 """Tighten the linear relaxation by cuts, and fix e-nodes by their reduced costs.
 
-Solve, separate (`landmarks`), add, solve again. The value is a lower bound; its fractional
+Solve, separate (`landmarks`), add, solve again; each time also separate the running mean of
+the solutions, which lies deeper inside and gives stronger cuts. HiGHS, cold but with
+presolve, beats GLOP kept warm. The value is a lower bound; its fractional
 choice guides greedy to better choices; and an e-node whose reduced cost lifts the bound
 over the best known cost can go, which starts the structural reductions anew.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from extraction.deadline import Deadline
 from extraction.incumbent import better_of_prices
@@ -23,9 +24,6 @@ WINDOW = 5
 
 PROGRESS = 0.02
 """Share of the gap that a window must close to go on."""
-
-INCREMENTAL = 3000
-"""Columns up to which GLOP, warm, beats HiGHS, cold with presolve."""
 
 TRUST = 1e-6
 """Relative slack for a linear solver's tolerances."""
@@ -57,13 +55,13 @@ def relax(task: Task) -> Relaxed:
     writing = write_model(
         program, task.cuts, cost - problem.constant, task.step, integer=False
     )
-    solver = _solver(writing, program)
     separator = Separator(problem)
     cuts = list(task.cuts)
     keep = frozenset(program.nodes)
     history: list[float] = []
+    middle: dict[int, float] = {}
     while not task.deadline.passed:
-        result = solver(task.deadline)
+        result = _solve(writing, program, task.deadline)
         if result is None:
             break
         value, x, price = result
@@ -77,7 +75,9 @@ def relax(task: Task) -> Relaxed:
         keep &= frozenset(node for node in program.nodes if bound + price[node] <= limit)
         if bound > limit or _stalled(history, cost):
             break
-        new = separator.find(x, task.deadline)
+        middle = {node: 0.5 * (at + middle.get(node, at)) for node, at in x.items()}
+        found = separator.find(x, task.deadline) + separator.find(middle, task.deadline)
+        new = list(dict.fromkeys(found))
         if not new:
             break
         cuts.extend(new)
@@ -99,30 +99,23 @@ def _stalled(history: list[float], cost: float) -> bool:
     return history[-1] - before < PROGRESS * (cost - before)
 
 
-def _solver(writing: MathOptModel, program: Program) -> Any:
-    """Return a function: deadline -> (value, x, reduced costs) in the problem's unit."""
+def _solve(
+    writing: MathOptModel, program: Program, deadline: Deadline
+) -> tuple[float, dict[int, float], dict[int, float]] | None:
+    """Return value, x and reduced costs in the problem's unit, or None when out of time."""
     from ortools.math_opt.python import mathopt
 
-    warm = None
-    if program.columns <= INCREMENTAL:
-        warm = mathopt.IncrementalSolver(writing.model, mathopt.SolverType.GLOP)
-
-    def solve(deadline: Deadline) -> Any:
-        params = mathopt.SolveParameters(time_limit=seconds_left(deadline))
-        if warm is not None:
-            result = warm.solve(params=params)
-        else:
-            highs = mathopt.SolverType.HIGHS
-            result = mathopt.solve(writing.model, highs, params=params)
-        if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
-            return None
-        columns = writing.variables[: len(program.nodes)]
-        values = result.variable_values(columns)
+    params = mathopt.SolveParameters(time_limit=seconds_left(deadline))
+    result = mathopt.solve(writing.model, mathopt.SolverType.HIGHS, params=params)
+    if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
+        return None
+    columns = writing.variables[: len(program.nodes)]
+    values = result.variable_values(columns)
+    prices = [0.0] * len(columns)
+    if result.has_dual_feasible_solution():
         prices = [price / writing.unit for price in result.reduced_costs(columns)]
-        return (
-            result.objective_value() / writing.unit,
-            dict(zip(program.nodes, values, strict=True)),
-            dict(zip(program.nodes, prices, strict=True)),
-        )
-
-    return solve
+    return (
+        result.objective_value() / writing.unit,
+        dict(zip(program.nodes, values, strict=True)),
+        dict(zip(program.nodes, prices, strict=True)),
+    )

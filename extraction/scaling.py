@@ -12,7 +12,7 @@ from dataclasses import dataclass
 FLOAT32_NOISE = 6.1e-8
 """Half a unit in the last place of a float32, relative."""
 
-MOST_NOISE = 0.06
+MOST_NOISE = 0.25
 """Absolute noise beyond which a scaled cost says nothing about being whole."""
 
 MOST_DIGITS = 9
