@@ -123,3 +123,16 @@ def test_a_wrong_rule_is_found_by_the_types_it_unites() -> None:
     lab.egraph.union(lab.node("Neg", lab.node("Neg", x)), lab.input("z", 3, 2))
     with pytest.raises(UnsoundRuleError, match=r"became one; their types differ"):
         lab.run()
+
+
+@pytest.mark.parametrize(("members", "fired"), [(20, True), (150, False)])
+def test_patterns_that_explode_are_given_up(members: int, fired: bool) -> None:
+    """A class of n functions beside itself matches n * n times: too often from 100 on."""
+    spread = rule("(Concat[axis=0] (Neg ?xs...)...)", "(Neg (Concat[axis=0] ?xs...))")
+    lab = Lab(spread)
+    negatives = [lab.node("Neg", lab.input(f"x{k}", 2)) for k in range(members)]
+    lab.node("Concat", negatives[0], negatives[0], axis=0)
+    for other in negatives[1:]:
+        lab.egraph.union(negatives[0], other)
+    result = lab.run(iterations=2, nodes=10_000)
+    assert bool(result.fired) is fired
