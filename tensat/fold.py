@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from tensat.graph import CONSTANT, Graph, Node, Ref, dtype_of
+from tensat.graph import CONSTANT, Graph, Node, Ref, dtype_of, prune
 from tensat.onnx_export import to_model, write
 from tensat.runtime import Failure, Level, Program, Runtime
 
@@ -59,7 +59,7 @@ def fold(graph: Graph, runtime: Runtime, foldable: frozenset[int]) -> Folded:
         tensor = graph.tensor(ref)
         constants[key] = ir.Tensor(value, dtype=dtype_of(tensor.dtype))
         nodes[ref.node] = Node(CONSTANT, (("key", key),), (), (tensor,))
-    return Folded(without_dead(replace(graph, nodes=tuple(nodes), constants=constants)),
+    return Folded(prune(replace(graph, nodes=tuple(nodes), constants=constants)),
                   len(foldable))  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def _values(
     header = replace(
         graph.header, inputs=(), outputs=declared, functions=(), external=False
     )
-    part = without_dead(
+    part = prune(
         replace(
             graph,
             outputs=tuple(zip(names, wanted, strict=True)),
@@ -109,27 +109,3 @@ def _values(
         result = runtime.run(Program(str(path), Level.NONE), {})
         runtime.forget()
     return result
-
-
-def without_dead(graph: Graph) -> Graph:
-    """The graph without nodes and constants that no output depends on."""
-    live = graph.live()
-    place = {old: new for new, old in enumerate(sorted(live))}
-
-    def moved(ref: Ref) -> Ref:
-        return Ref(place[ref.node], ref.output)
-
-    nodes = tuple(
-        replace(node, inputs=tuple(r if r is None else moved(r) for r in node.inputs))
-        for index, node in enumerate(graph.nodes)
-        if index in live
-    )
-    keys = {node.key for node in nodes if node.op == CONSTANT}
-    return replace(
-        graph,
-        nodes=nodes,
-        outputs=tuple((name, moved(ref)) for name, ref in graph.outputs),
-        inputs=tuple(place[index] for index in graph.inputs),
-        constants={key: value for key, value in graph.constants.items() if key in keys},
-        names={moved(ref): name for ref, name in graph.names.items() if ref.node in live},
-    )

@@ -11,6 +11,7 @@ from typing import Any
 
 from extraction import Choice, EGraph, extract
 from rulesets.rule import Rule
+from rulesets.store import relevant
 from tensat.costs.source import CostSource
 from tensat.egraph.compile_rules import compile_rules, literals_of
 from tensat.egraph.decode import Decoded, decode, extraction_problem
@@ -105,6 +106,7 @@ def improve(
         The plan; its graph may be the original one.
     """
     with clock.stage("saturate") as progress:
+        rules = relevant(rules, {node.op for node in graph.nodes})
         literals = literals_of(rules)
         encoded = encode(graph, literals)
         patterns = compile_rules(rules, encoded.egraph, literals)

@@ -26,8 +26,14 @@ from rulesets.tensor import FLOATS, Tensor
 LIMIT = 4096
 """Largest number of elements of a constant whose value is known to rules."""
 
+LARGE = 1 << 22
+"""Largest number of elements of a stored constant that sums are taken over here."""
+
 SCALING = frozenset({"Add", "Sub", "Mul", "Div", "Reciprocal", "Sqrt"})
 """Operators that can leave the range of floats."""
+
+SUMS = frozenset({"ReduceSum", "MatMul"})
+"""Operators that make small constants of large ones: shifts that pass through weights."""
 
 KEY_BITS = 36
 """Bits of the mantissa that decide whether two numbers, not of float64, are the same."""
@@ -123,6 +129,12 @@ def _slice(attributes: Mapping[str, Any], x: Array) -> Array:
     return x[tuple(index)]
 
 
+def _reduce_sum(attributes: Mapping[str, Any], x: Array) -> Array:
+    axes: tuple[int, ...] = tuple(attributes["axes"])
+    summed: Array = np.asarray(x.sum(axis=axes))
+    return np.expand_dims(summed, axes) if attributes["keepdims"] else summed
+
+
 def _floating(function: Callable[..., Array]) -> Callable[..., Array | None]:
     def evaluate(_: Mapping[str, Any], *arrays: Array) -> Array | None:
         return (
@@ -152,6 +164,7 @@ EVALUATE: dict[str, Callable[..., Array | None]] = {
     "Mul": _floating(np.multiply),
     "Neg": _floating(np.negative),
     "Reciprocal": _floating(np.reciprocal),
+    "ReduceSum": _reduce_sum,
     "Reshape": lambda attributes, x: x.reshape(attributes["shape"]),
     "Slice": _slice,
     "Sqrt": _floating(np.sqrt),
@@ -265,6 +278,16 @@ def _in_range(value: Affine, dtype: str) -> bool:
     )
 
 
+def _spread_out(
+    value: Array | Affine | None, data: Callable[[int], Array | None]
+) -> Array | None:
+    """All elements of a value, of a large one if it is not too large."""
+    if not isinstance(value, Affine):
+        return value
+    leaf = data(value.leaf)
+    return None if leaf is None else widened(leaf) * value.scale + value.shift
+
+
 def _aligned(array: Array, rank: int) -> Array:
     """The array with axes of length 1 in front up to a rank."""
     return array.reshape((1,) * (rank - array.ndim) + array.shape)
@@ -276,6 +299,7 @@ def constant_value(
     sources: Sequence[Constant],
     tensor: Tensor,
     handle: int,
+    data: Callable[[int], Array | None],
 ) -> Array | Affine | None:
     """The value of an operator over constants, as far as it is kept here.
 
@@ -285,6 +309,7 @@ def constant_value(
         sources: Its arguments.
         tensor: Type of its result, of static shape.
         handle: The result's handle, by which it is known if nothing else is.
+        data: Elements of a leaf by its handle; None if they are not at hand.
 
     Raises:
         ShapeError: In the element type the value would be lost.
@@ -300,6 +325,8 @@ def constant_value(
             raise ShapeError(f"{operator} of constants leaves the range of {tensor.dtype}")
         return known or leaf_value(handle, rank)
     arrays = [source.array for source in sources]
+    if operator in SUMS:
+        arrays = [_spread_out(source.value, data) for source in sources]
     value = evaluate(operator, attributes, arrays, elements)
     if value is not None and degenerate(operator, value, arrays, tensor.dtype):
         raise ShapeError(f"{operator} of constants leaves the range of {tensor.dtype}")

@@ -17,7 +17,6 @@ from tensat.egraph.price import PricedENode, operator_of
 from tensat.egraph.tensor_egraph import TensorEGraph
 from tensat.graph import Graph, Node, Ref
 
-
 HYSTERESIS = 0.01
 """Relative surcharge on e-nodes that the model does not have itself."""
 

@@ -41,7 +41,7 @@ def encode(graph: Graph, literals: tuple[float, ...] = ()) -> Encoded:
         The e-graph with the handle of each value; equal nodes share one.
     """
     total = sum(_bytes(node.outputs[0]) for node in graph.nodes if node.op == "Constant")
-    egraph = TensorEGraph(literals, total)
+    egraph = TensorEGraph(literals, total, lambda key: graph.constants[key].numpy())
     handle_of: dict[Ref, int] = {}
     for index, node in enumerate(graph.nodes):
         handle = _put(egraph, graph, node, handle_of)

@@ -16,7 +16,6 @@ from tensat.egraph.apply_rules import Applier
 from tensat.egraph.compile_rules import MULTI, SINGLE, Pattern
 from tensat.egraph.tensor_egraph import TensorEGraph
 
-
 MOST_SPREAD = 10_000
 """Matches of a spread pattern above which it is not looked for any more: they grow with a
 power of the size of classes, and egglog counts them all before anything can be stopped."""

@@ -10,7 +10,7 @@ statement.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from rulesets.ops import OPERATORS, complete, freeze
 from rulesets.tensor import FLOATS, Tensor, bytes_of
 from tensat.egraph.attribute_numbers import AttributeNumbers, FrozenAttributes
 from tensat.egraph.constant_values import (
+    LARGE,
     Affine,
     Array,
     Constant,
@@ -58,9 +59,15 @@ class TensorEGraph:
     Args:
         literals: values that rules compare scalars with; each gets a column value.
         constant_bytes: bytes of all constants of the model, for the folding budget.
+        data: elements of a stored constant by its key; None where it has none.
     """
 
-    def __init__(self, literals: Sequence[float] = (), constant_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        literals: Sequence[float] = (),
+        constant_bytes: int = 0,
+        data: Callable[[str], Array | None] = lambda _: None,
+    ) -> None:
         self.engine = Engine()
         self.numbers = AttributeNumbers(self.engine.state)
         self.outputs: list[tuple[Tensor, ...]] = []
@@ -72,6 +79,7 @@ class TensorEGraph:
         self.key_of: list[ENodeKey] = []
         self.rule: str | None = None
         self._literals = tuple(literals)
+        self._data = data
         self._slack = max(SLACK_BYTES, constant_bytes // 100)
         self._memo: dict[ENodeKey, int] = {}
         self._by_value: dict[object, int] = {}
@@ -319,8 +327,21 @@ class TensorEGraph:
         leaves = frozenset[int]().union(*(source.leaves for source in sources))
         if size is None or size > self._slack + self._bytes_of(leaves):
             return None
-        value = constant_value(op, attributes, sources, outputs[0], len(self.outputs))
+        value = constant_value(
+            op, attributes, sources, outputs[0], len(self.outputs), self._elements
+        )
         return Constant(leaves, size, value)
+
+    def _elements(self, leaf: int) -> Array | None:
+        """The elements of a stored constant that is not too large to be summed here."""
+        key = self.key_of[leaf] if leaf < len(self.key_of) else None
+        constant = self.constants[leaf] if key is not None else None
+        if key is None or key.operator != "Constant" or constant is None:
+            return None
+        width = byte_size(Tensor(self.outputs[leaf][0].dtype, (1,))) or 1
+        if constant.bytes > LARGE * width:
+            return None
+        return self._data(str(dict(self.attributes(key.attributes))["key"]))
 
     def _bytes_of(self, leaves: Iterable[int]) -> int:
         total = 0
