@@ -59,7 +59,7 @@ class Choice:
 
         Raises:
             IncompleteChoiceError: A needed e-class has no e-node.
-            WrongClassError: An e-class has an e-node of another e-class or of infinite cost.
+            WrongClassError: An e-node is of another e-class or of infinite cost.
             CyclicChoiceError: An e-class needs itself.
         """
         order(graph, self.node_of)
@@ -97,7 +97,7 @@ def order(graph: EGraph, node_of: Mapping[ClassId, int]) -> dict[int, int]:
 
     Raises:
         IncompleteChoiceError: A needed e-class has no e-node.
-        WrongClassError: An e-class has an e-node of another e-class or of infinite cost.
+        WrongClassError: An e-node is of another e-class or of infinite cost.
         CyclicChoiceError: An e-class needs itself.
     """
     done: dict[int, int] = {}
@@ -176,7 +176,9 @@ def close(
     proven = cost - bound <= TOLERANCE * cost
     status: Status = "optimal" if proven else "timed out" if timed_out else "feasible"
     return Choice(
-        node_of=MappingProxyType({graph.ids[number]: node for number, node in needed.items()}),
+        node_of=MappingProxyType(
+            {graph.ids[number]: node for number, node in needed.items()}
+        ),
         cost=cost,
         bound=cost if proven else bound,
         status=status,

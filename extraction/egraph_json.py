@@ -6,13 +6,16 @@ children are e-*node* identifiers that stand for their e-class:
 - extraction-gym and egraph-serialize: `root_eclasses` names the roots;
 - egglog's own serialization: the roots may be missing or empty, so the caller gives them.
 
-Source: the README files of the two formats' projects.
+Files name roots that no e-node belongs to when two roots were merged after they had been
+named (all of lean-egg). Such a root stands for one that is still there, so it is left out
+while another remains; a file none of whose roots has an e-node is refused.
 """
 
 import gzip
 import json
 import math
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +35,31 @@ def read(path: str | Path, roots: Iterable[ClassId] | None = None) -> EGraph:
     Raises:
         FormatError: The file is not a serialized e-graph.
         GraphError: Its costs or roots are refused by `EGraph`.
+        OSError: There is no such file.
+    """
+    return parse(load(path), str(path), roots)
+
+
+def load(path: str | Path) -> object:
+    """Return the JSON document of a file, compressed or not.
+
+    Raises:
+        FormatError: The file is not JSON.
+        OSError: There is no such file.
     """
     raw = Path(path).read_bytes()
     try:
         text = gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw
-        document = json.loads(text)
-    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FormatError(f"{path}: not JSON, plain or gzip: {error}") from error
-    return parse(document, str(path), roots)
+        document: object = json.loads(text)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FormatError(
+            f"{path}: starts like gzip but does not unpack: {error}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: neither gzip nor text: {error}") from error
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{path}: not JSON: {error}") from error
+    return document
 
 
 def parse(
@@ -48,54 +68,79 @@ def parse(
     """Make an e-graph from a parsed JSON document.
 
     Args:
-        document: What `json.load` returned.
+        document: What `load` returned.
         where: A name for error texts.
-        roots: Root e-classes; those of the document when left out.
+        roots: Root e-classes, all of which must exist; those of the document when left out.
 
     Raises:
         FormatError: Something is missing or of another type; the text says where.
+        GraphError: Costs or roots are refused by `EGraph`.
     """
     nodes = _field(document, "nodes", dict, where)
-    class_of = {
-        name: _field(node, "eclass", (str, int), f"{where}: node {name!r}")
-        for name, node in nodes.items()
-    }
+    class_of: dict[str, Any] = {}
+    for name, node in nodes.items():
+        eclass = node.get("eclass") if isinstance(node, dict) else None
+        if not isinstance(eclass, str | int):
+            eclass = _field(node, "eclass", str, f"{where}: node {name!r}")
+        class_of[name] = eclass
     enodes = [_enode(name, node, class_of, where) for name, node in nodes.items()]
     if roots is None:
-        roots = _field(document, "root_eclasses", list, where)
+        named = _field(document, "root_eclasses", list, where)
+        known = set(class_of.values())
+        roots = [root for root in named if root in known] or named
     return EGraph(enodes, roots)
 
 
-def _enode(name: str, node: Any, class_of: dict[str, Any], where: str) -> ENode:
-    at = f"{where}: node {name!r}"
+def lost_roots(document: object) -> list[str]:
+    """Return the roots a document names although no e-node belongs to them."""
+    nodes = _field(document, "nodes", dict, "document")
+    known = {node["eclass"] for node in nodes.values()}
+    named = _field(document, "root_eclasses", list, "document")
+    return [root for root in named if root not in known]
+
+
+def _enode(
+    name: str, node: Mapping[str, Any], class_of: Mapping[str, ClassId], where: str
+) -> ENode:
     children = node.get("children", ())
+    cost = node.get("cost", 1.0)
+    op = node.get("op")
     if not isinstance(children, list | tuple):
-        raise FormatError(f"{at}: children is {children!r}; a list of node names is needed")
+        found = f"children is {children!r:.60}; a list of node names is needed"
+        raise FormatError(f"{where}: node {name!r}: {found}")
     try:
         below = tuple([class_of[child] for child in children])
-    except (KeyError, TypeError) as error:
-        raise FormatError(
-            f"{at}: child {error.args[0]!r} is no node; children name other nodes"
-        ) from error
-    cost = node.get("cost", 1.0)
+    except (KeyError, TypeError):
+        strange = next(c for c in children if not isinstance(c, str) or c not in class_of)
+        found = f"child {strange!r:.60} is no node; children name other nodes"
+        raise FormatError(f"{where}: node {name!r}: {found}") from None
     if isinstance(cost, bool) or not isinstance(cost, int | float):
-        raise FormatError(f"{at}: cost is {cost!r}; a number is needed")
-    return ENode(_field(node, "op", str, at), class_of[name], below, float(cost))
+        found = f"cost is {cost!r:.60}; a number is needed"
+        raise FormatError(f"{where}: node {name!r}: {found}")
+    if not isinstance(op, str):
+        op = _field(node, "op", str, f"{where}: node {name!r}")
+    return ENode(op, class_of[name], below, float(cost))
 
 
-def _field(holder: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:
-    if not isinstance(holder, dict) or key not in holder:
-        found = sorted(holder)[:5] if isinstance(holder, dict) else type(holder).__name__
+def _field(holder: Any, key: str, kind: type, where: str) -> Any:
+    if not isinstance(holder, dict):
+        found = f"a {type(holder).__name__} was found; an object with {key!r} is needed"
+        raise FormatError(f"{where}: {found}")
+    if key not in holder:
+        found = ", ".join(repr(name) for name in list(holder)[:5]) or "nothing"
         raise FormatError(f"{where}: {key!r} is missing; found {found}")
     if not isinstance(holder[key], kind):
-        raise FormatError(f"{where}: {key!r} is {holder[key]!r:.60}; {kind} is needed")
+        found = f"{key!r} is {holder[key]!r:.60}; a {kind.__name__} is needed"
+        raise FormatError(f"{where}: {found}")
     return holder[key]
 
 
 def document_of(graph: EGraph) -> dict[str, Any]:
     """Return the JSON document of an e-graph; e-node names are `<e-class>__<position>`.
 
-    Infinite costs are left out with their e-nodes, e-classes become strings.
+    E-class identifiers become strings. E-nodes that can never be chosen have no place in
+    the format and are left out: those of infinite cost or with an e-class without e-nodes
+    among their children.
     """
     kept = [n for n, node in enumerate(graph.nodes) if node.cost < math.inf]
     first = {number: members[0] for number, members in enumerate(graph.members) if members}

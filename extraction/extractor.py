@@ -46,6 +46,6 @@ def require_roots(graph: EGraph, problem: Problem) -> None:
     for root in graph.root_numbers:
         if root not in problem.members:
             raise UnderivableRootError(
-                f"root {graph.ids[root]!r} has {len(graph.members[root])} e-nodes of finite "
-                "cost, but each needs an e-class that can only be derived from itself"
+                f"root {graph.ids[root]!r} has {len(graph.members[root])} e-nodes of "
+                "finite cost, but each needs an e-class that only derives from itself"
             )

@@ -17,7 +17,9 @@ def drop_free(facts: Facts) -> Reduced:
     parents = facts.parents
     owner = facts.owner
     missing = {node: len(children) for node, children in problem.children.items()}
-    ready = [node for node, count in missing.items() if not count and not problem.cost[node]]
+    ready = [
+        node for node, count in missing.items() if not count and not problem.cost[node]
+    ]
     for node in ready:
         number = owner[node]
         if number in forced:

@@ -19,7 +19,7 @@ is hard, and how the demand is written decides between seconds and never. What w
    their e-nodes, need each other. On the largest tensor e-graph we know (nasrnn, 57,800
    e-nodes, not proven in ten hours by others) nothing else was needed: the optimum of this
    program was acyclic.
-4. *The rest lazily, as closed sets, not as cycles.* Forbidding one cycle, Σ x <= length - 1,
+4. *The rest lazily, as closed sets, not as cycles.* Forbidding one cycle, Σ x < length,
    excludes one selection among exponentially many. We forbid the e-classes S of the loop to
    derive each other: who needs one of them chooses an e-node of S without a child in S. One
    such cut kills all loops within S, and needs no loop to be true: with a wide S it is a
@@ -48,7 +48,7 @@ from extraction.components import split
 from extraction.deadline import Deadline
 from extraction.egraph import EGraph
 from extraction.extractor import Limits, require_roots
-from extraction.incumbent import better_greedy
+from extraction.incumbent import best, better_greedy, repair
 from extraction.portfolio import solve_part
 from extraction.problem import Problem, cost_of, from_egraph
 from extraction.reduce import REDUCTIONS, Reduction, reduce, solvable
@@ -56,7 +56,6 @@ from extraction.scaling import find_scale
 
 RESERVE = 0.3
 """Seconds kept back for lifting and checking."""
-
 
 FLOOR = 1.0
 """Seconds that even the smallest part may take."""
@@ -179,7 +178,9 @@ def _solve_part(
         return _Solved(hint, upper, upper)
     bound = part.constant
     if not deadline.passed:
-        inside = best(small, [better_greedy(small, deadline), repair(small, hint, deadline)])
+        inside = best(
+            small, [better_greedy(small, deadline), repair(small, hint, deadline)]
+        )
         seed, workers = run.limits.seed, run.limits.workers
         answer = solve_part(small, inside, upper, run.step, deadline, seed, workers)
         bound, lifted = answer.bound, reduced.lift(answer.chosen)

@@ -79,7 +79,7 @@ class Separator:
             if deadline.passed:
                 break
             self.x = dict(x)
-            restore = {}
+            restore: dict[int, list[int]] = {}
             for _ in range(NESTED):
                 closed = self._grow(number, need[number] - VIOLATION)
                 if closed is None:
@@ -124,8 +124,13 @@ class Separator:
                     growth.by_child[child].add(node)
 
     def _next(self, growth: _Growth) -> tuple[int | None, float]:
-        """Return the child whose joining lowers the supports' total most, and by how much."""
-        children, x, closed, value = self.problem.children, self.x, growth.closed, growth.value
+        """Return the child that lowers the supports' total most, and by how much."""
+        children, x, closed, value = (
+            self.problem.children,
+            self.x,
+            growth.closed,
+            growth.value,
+        )
         best: int | None = None
         best_gain = 0.0
         for child, nodes in growth.by_child.items():

@@ -73,10 +73,6 @@ def extract_search(graph: EGraph, limits: Limits) -> Choice:
     reductions = choose_reductions(CHEAP)
     reduced = reduce(whole, reductions, deadline=limits.deadline)
     inside = better_greedy(reduced.problem, limits.deadline)
-    found = reduced.lift(
-        improve(reduced.problem, inside, limits.deadline, limits.seed)
-    )
+    found = reduced.lift(improve(reduced.problem, inside, limits.deadline, limits.seed))
     best = min((start, found), key=lambda chosen: cost_of(whole, chosen))
-    return close(
-        graph, best, bound=0.0, method="search", timed_out=limits.deadline.passed
-    )
+    return close(graph, best, bound=0.0, method="search", timed_out=limits.deadline.passed)

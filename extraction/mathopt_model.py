@@ -127,7 +127,7 @@ def _write_rows(
         at = sorted([node_at[node] for node in nodes])
         columns.extend(at)
         values.extend([1.0] * len(at))
-        if minus in class_at:
+        if minus is not None and minus in class_at:
             columns.append(class_at[minus])
             values.append(-1.0)
         row_ids.extend([number] * (len(columns) - len(row_ids)))

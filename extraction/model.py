@@ -3,8 +3,8 @@
 One binary column per e-node (chosen or not), one per e-class that is no root (needed or
 not). With x for e-nodes, y for e-classes (1 for roots), children d and must sets M:
 
-- *choice* row of e-class c:       Σ_{n of c} x_n  =  y_c
-- *need* row of e-class c, child d: Σ_{n of c, d ∈ M(n)} x_n + Σ_{m of d, c ∈ M(m)} x_m  <=  y_d
+- *choice* row of c:  Σ_{n of c} x_n  =  y_c
+- *need* row of c, d:  Σ_{n of c, d ∈ M(n)} x_n  +  Σ_{m of d, c ∈ M(m)} x_m  <=  y_d
 
 One need row per pair of e-classes instead of one per e-node and child is tighter, since at
 most one e-node of c is chosen; must sets put every e-node into it that needs d however far

@@ -2,7 +2,8 @@
 
 The greatest fixpoint of
 
-    M(c) = {c} ∪ ⋂ { ⋃ M(d) over children d of n | e-nodes n of c, c not in that union }
+    M(n) = union of M(d) over the children d of e-node n
+    M(c) = {c} and what all M(n) share, over the e-nodes n of c with c not in M(n)
 
 An e-node whose children all need its own e-class can never be chosen, so it does not take
 part in the intersection; by induction over a derivation every set stays a lower bound.

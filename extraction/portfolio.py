@@ -68,17 +68,16 @@ class PartSearch:
         """Take turns until the choice is proven optimal or time is up."""
         slice_ = FIRST_SLICE + len(self.whole.children) / NODES_PER_SECOND
         turn = 0
-        while not self.over:
+        while not self.over():
             for act in self._acts(turn):
                 left = self.task.deadline.left
                 end = self.task.deadline
                 act(end if left < 1.5 * slice_ else end.sooner(slice_))
-                if self.over:
+                if self.over():
                     break
             slice_ *= GROWTH
             turn += 1
 
-    @property
     def over(self) -> bool:
         """Whether nothing is left to do or no time to do it."""
         return self.proven or self.task.deadline.passed
@@ -86,7 +85,7 @@ class PartSearch:
     def _acts(self, turn: int) -> list[Callable[[Deadline], None]]:
         program = self.task.program
         count = len(program.nodes)
-        acts = [self.tighten, self.ask_highs]
+        acts: list[Callable[[Deadline], None]] = [self.tighten, self.ask_highs]
         if count > LARGE:
             acts.reverse()
         if len(program.tangled) > TANGLED * len(program.problem.members) and count <= LARGE:
@@ -104,7 +103,7 @@ class PartSearch:
         self._learn(solve_cpsat(replace(self.task, deadline=end)))
 
     def tighten(self, end: Deadline) -> None:
-        """Tighten the relaxation, fix and reduce for as long as that shrinks the problem."""
+        """Tighten the relaxation, fix and reduce while that shrinks the problem."""
         again = True
         while again and not self.proven and not end.passed:
             relaxed = relax(replace(self.task, deadline=end))

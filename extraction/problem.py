@@ -67,7 +67,9 @@ def from_egraph(graph: EGraph, scale: Scale | None = None) -> Problem:
     if scale:
         cost = {node: scale.scaled(value) for node, value in cost.items()}
     return Problem(
-        members={number: members for number, members in enumerate(graph.members) if members},
+        members={
+            number: members for number, members in enumerate(graph.members) if members
+        },
         children={node: frozenset(children_of[node]) for node in usable},
         cost=cost,
         roots=frozenset(graph.root_numbers),

@@ -25,7 +25,7 @@ def random_egraph(seed: int, classes: int = 8) -> EGraph:
     width = rng.choice((1, 2, 2, 3))
     most = rng.choice((1, 2, 3, 4))
     leaves = rng.choice((0.1, 0.3, 0.5))
-    nodes = []
+    nodes: list[ENode] = []
     for number in range(count):
         for _ in range(rng.randint(1, most)):
             arity = 0 if rng.random() < leaves else rng.randint(1, width)

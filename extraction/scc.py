@@ -1,5 +1,7 @@
 """Strongly connected components of the e-classes; only inside one can a cycle run."""
 
+from collections.abc import Iterator
+
 from extraction.problem import Problem
 
 
@@ -21,36 +23,54 @@ def strong_components(below: dict[int, list[int]]) -> dict[int, int]:
 
     Successors that are no vertices are ignored.
     """
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    component: dict[int, int] = {}
-    trail: list[int] = []
-    count = 0
+    search = _Tarjan(below)
     for start in below:
-        if start in index:
-            continue
-        index[start] = low[start] = len(index)
-        trail.append(start)
-        work = [(start, iter(below[start]))]
+        if start not in search.index:
+            search.visit(start)
+    return search.component
+
+
+class _Tarjan:
+    """The state of the depth-first search."""
+
+    def __init__(self, below: dict[int, list[int]]) -> None:
+        self.below = below
+        self.index: dict[int, int] = {}
+        self.low: dict[int, int] = {}
+        self.component: dict[int, int] = {}
+        self.trail: list[int] = []
+        self.count = 0
+
+    def visit(self, start: int) -> None:
+        """Visit everything below a new vertex."""
+        index, low, component = self.index, self.low, self.component
+        work = [(start, self._enter(start))]
         while work:
             vertex, rest = work[-1]
             for child in rest:
                 if child not in index:
-                    if child in below:
-                        index[child] = low[child] = len(index)
-                        trail.append(child)
-                        work.append((child, iter(below[child])))
+                    if child in self.below:
+                        work.append((child, self._enter(child)))
                         break
                 elif child not in component and index[child] < low[vertex]:
                     low[vertex] = index[child]
             else:
                 work.pop()
+                self._leave(vertex)
                 if work and low[vertex] < low[work[-1][0]]:
                     low[work[-1][0]] = low[vertex]
-                if low[vertex] == index[vertex]:
-                    member = -1
-                    while member != vertex:
-                        member = trail.pop()
-                        component[member] = count
-                    count += 1
-    return component
+
+    def _enter(self, vertex: int) -> Iterator[int]:
+        self.index[vertex] = self.low[vertex] = len(self.index)
+        self.trail.append(vertex)
+        return iter(self.below[vertex])
+
+    def _leave(self, vertex: int) -> None:
+        """Close the component whose first vertex this is, if it is one's first."""
+        if self.low[vertex] < self.index[vertex]:
+            return
+        member = -1
+        while member != vertex:
+            member = self.trail.pop()
+            self.component[member] = self.count
+        self.count += 1

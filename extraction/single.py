@@ -29,7 +29,7 @@ class _Work:
 
 
 def inline_single(facts: Facts) -> Reduced:
-    """Inline every e-class with one e-node whose cost finds one payer, until none is left."""
+    """Inline e-classes with one e-node whose cost finds one payer, until none is left."""
     problem = facts.problem
     queue = sorted(c for c, nodes in problem.members.items() if len(nodes) == 1)
     if not queue:

@@ -126,7 +126,9 @@ def _children_first(task: Task) -> list[int]:
     return list(done)
 
 
-def _answer(task: Task, factor: float, x: dict[int, Any], solver: Any, status: Any) -> Answer:
+def _answer(
+    task: Task, factor: float, x: dict[int, Any], solver: Any, status: Any
+) -> Answer:
     from ortools.sat.python import cp_model
 
     problem = task.program.problem

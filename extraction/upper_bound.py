@@ -34,9 +34,7 @@ def drop_expensive(facts: Facts) -> Reduced:
     weigh = _Weigher(problem, must)
     needed = must.below(problem.roots)
     base = weigh(needed)
-    extra = {
-        number: weigh(bits & ~needed) for number, bits in must.of_class.items()
-    }
+    extra = {number: weigh(bits & ~needed) for number, bits in must.of_class.items()}
     keep: set[int] = set()
     for number, nodes in problem.members.items():
         paid = weigh.least[number] if needed & must.bit[number] else 0.0
@@ -65,7 +63,7 @@ def worthwhile(upper: float, step: float) -> float:
 
 
 def required_bound(facts: Facts) -> float:
-    """Return a lower bound: the constant and the cheapest e-node of each required e-class."""
+    """Return a lower bound: the constant and the least cost of each required e-class."""
     must = facts.must
     weigh = _Weigher(facts.problem, must)
     return facts.problem.constant + weigh(must.below(facts.problem.roots))
