@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,5 +52,8 @@ class Options:
         for name in ("seconds", "max_nodes", "iterations", "threads"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
-        if self.multi_iterations < 0:
-            raise UsageError(f"multi_iterations must be >= 0, not {self.multi_iterations}")
+        if self.seconds == math.inf:
+            raise UsageError("seconds must be finite, not inf")
+        for name in ("multi_iterations", "seed"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} must be >= 0, not {getattr(self, name)}")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
+
+from tensat.constants import node_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,24 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """The report as JSON text."""
-        return json.dumps(asdict(self), indent=2, sort_keys=False, default=str) + "\n"
+        """The report as JSON text; infinities and NaN, which JSON lacks, are null."""
+        return json.dumps(_plain(asdict(self)), indent=2, allow_nan=False) + "\n"
 
     def __str__(self) -> str:
         """One line."""
         return self.reason
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, int | str) else str(value)
 
 
 def summarize(
@@ -90,7 +106,7 @@ def summarize(
     for graph in graphs:
         for node in ir.traversal.RecursiveGraphIterator(graph):
             if node.op_type == "Constant":
-                tensors += _held(node)
+                tensors.append(node_tensor(node))
             else:
                 counts[
                     f"{node.domain}::{node.op_type}" if node.domain else node.op_type
@@ -102,9 +118,3 @@ def summarize(
     )
     operators = dict(sorted(counts.items()))
     return ModelSummary(operators, sum(counts.values()), total, predicted, measured)
-
-
-def _held(node: ir.Node) -> list[ir.TensorProtocol]:
-    """The tensor of a Constant node."""
-    attribute = node.attributes.get("value")
-    return [attribute.as_tensor()] if attribute is not None else []
