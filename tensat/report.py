@@ -84,6 +84,11 @@ class Report:
         return self.reason
 
 
+def _is_parameter(node: ir.Node) -> bool:
+    """Whether a Constant node of a function holds what the caller gives."""
+    return any(attribute.is_ref() for attribute in node.attributes.values())
+
+
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
@@ -105,8 +110,8 @@ def summarize(
     graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     for graph in graphs:
         for node in ir.traversal.RecursiveGraphIterator(graph):
-            if node.op_type == "Constant":
-                tensors.append(node_tensor(node))
+            if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
+                tensors.append(None if _is_parameter(node) else node_tensor(node))
             else:
                 counts[
                     f"{node.domain}::{node.op_type}" if node.domain else node.op_type

@@ -62,6 +62,24 @@ def test_constants_of_every_form_have_bytes() -> None:
     assert _summary(model(nodes, X, Y)).bytes == 4 + 24
 
 
+def test_constants_that_callers_give_have_no_bytes() -> None:
+    """In a function a Constant may be an attribute of the call."""
+    held = onnx.helper.make_node("Constant", [], ["k"])
+    held.attribute.append(
+        onnx.AttributeProto(
+            name="value", ref_attr_name="v", type=onnx.AttributeProto.TENSOR
+        )
+    )
+    function = onnx.helper.make_function(
+        "my", "F", ["x"], ["y"], [held, node("Add", "x k", "y")],
+        [onnx.helper.make_opsetid("", 17)], ["v"],
+    )  # fmt: skip
+    call = node("F", "x", "y", domain="my", v=onnx.numpy_helper.from_array(random(3)))
+    proto = model([call], X, Y, domains={"my": 1})
+    proto.functions.append(function)
+    assert _summary(proto).operators == {"Add": 1, "my::F": 1}
+
+
 def test_a_report_is_json() -> None:
     """Everything that is in it can be read back, numbers as numbers."""
     before = ModelSummary({"Relu": 2}, 2, 100, 1e-6, None)
