@@ -46,6 +46,21 @@ def from_array(array: Array) -> ir.TensorProtocol:
     return ir.Tensor(np.ascontiguousarray(array).reshape(array.shape))
 
 
+def renamed(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
+    """The tensor under another name, without a copy and without touching the original."""
+    if tensor.name == name:
+        return tensor
+    if isinstance(tensor, ir.ExternalTensor):
+        return ir.ExternalTensor(
+            tensor.location, tensor.offset, tensor.length, tensor.dtype,
+            shape=tensor.shape, name=name, base_dir=tensor.base_dir,
+        )  # fmt: skip
+    shape = ir.Shape(tensor.shape.numpy())
+    if tensor.dtype == ir.DataType.STRING:
+        return ir.StringTensor(tensor.numpy(), shape=shape, name=name)
+    return ir.LazyTensor(lambda: tensor, dtype=tensor.dtype, shape=shape, name=name)
+
+
 def node_tensor(node: ir.Node) -> ir.TensorProtocol | None:
     """The tensor that a Constant node of any form holds; None if it is sparse."""
     attributes = node.attributes

@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from tensat import onnx_forms
 from tensat.captures import copy_attributes
-from tensat.constants import SMALL, Array, content_key, from_array
+from tensat.constants import SMALL, Array, content_key, from_array, renamed
 from tensat.errors import InternalError
 from tensat.graph import CONSTANT, INPUT, OPAQUE, OUTPUT, Graph, Node, Ref, dtype_of, prune
 from tensat.onnx_forms import lower
@@ -101,7 +101,9 @@ class _Exporter:
     def _initializer(self, name: str, tensor: ir.TensorProtocol) -> ir.Value:
         shape = ir.Shape(tensor.shape.numpy())
         type_ = ir.TensorType(tensor.dtype)
-        value = ir.Value(name=name, type=type_, shape=shape, const_value=tensor)
+        value = ir.Value(
+            name=name, type=type_, shape=shape, const_value=renamed(tensor, name)
+        )
         self._initializers.append(value)
         return value
 

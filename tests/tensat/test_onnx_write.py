@@ -58,7 +58,7 @@ def _imported(path: Path) -> Graph:
 
 @pytest.mark.parametrize("external", [False, True])
 def test_written_files_hold_the_model(tmp_path: Path, external: bool) -> None:
-    """The streamed file is what protobuf would have written, external data included."""
+    """A written file is the model, external data included."""
     result = to_model(to_graph(read(_weighty())))
     write(result, tmp_path / "m.onnx", external=external)
     onnx.checker.check_model(str(tmp_path / "m.onnx"))
