@@ -67,7 +67,7 @@ def _extract(given: Sequence[str]) -> int:
     document = load(asked.graph)
     graph = parse(document, asked.graph, asked.root)
     if asked.root is None and (lost := lost_roots(document)):
-        print(f"note: roots without e-nodes left out: {lost}", file=sys.stderr)
+        print(f"note: roots {lost} were merged into others", file=sys.stderr)
     limits = Limits(Deadline(start + asked.seconds), asked.seed, asked.workers)
     choice = method.extractor(graph, limits)
     choice.check(graph)

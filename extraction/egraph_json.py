@@ -6,9 +6,12 @@ children are e-*node* identifiers that stand for their e-class:
 - extraction-gym and egraph-serialize: `root_eclasses` names the roots;
 - egglog's own serialization: the roots may be missing or empty, so the caller gives them.
 
-Files name roots that no e-node belongs to when two roots were merged after they had been
-named (all of lean-egg). Such a root stands for one that is still there, so it is left out
-while another remains; a file none of whose roots has an e-node is refused.
+Some files (all of lean-egg) name roots by numbers that later unions made obsolete: the
+e-classes are numbered, and the root's number is a gap in that numbering. Which e-class took
+it in, the file does not say. While another root remains, such a root is left out (both
+sides of a proved equation are one e-class); when none remains, the e-classes that nobody
+uses are the roots, since one of them contains it. `lost_roots` tells; `strict` refuses.
+Any other unknown root is an error.
 """
 
 import gzip
@@ -25,19 +28,22 @@ from extraction.errors import FormatError
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-def read(path: str | Path, roots: Iterable[ClassId] | None = None) -> EGraph:
+def read(
+    path: str | Path, roots: Iterable[ClassId] | None = None, *, strict: bool = False
+) -> EGraph:
     """Read an e-graph from a JSON file, compressed or not.
 
     Args:
         path: The file.
         roots: Root e-classes; those of the file when left out.
+        strict: Whether roots made obsolete by unions are an error too.
 
     Raises:
         FormatError: The file is not a serialized e-graph.
         GraphError: Its costs or roots are refused by `EGraph`.
         OSError: There is no such file.
     """
-    return parse(load(path), str(path), roots)
+    return parse(load(path), str(path), roots, strict=strict)
 
 
 def load(path: str | Path) -> object:
@@ -63,7 +69,11 @@ def load(path: str | Path) -> object:
 
 
 def parse(
-    document: object, where: str = "document", roots: Iterable[ClassId] | None = None
+    document: object,
+    where: str = "document",
+    roots: Iterable[ClassId] | None = None,
+    *,
+    strict: bool = False,
 ) -> EGraph:
     """Make an e-graph from a parsed JSON document.
 
@@ -71,6 +81,7 @@ def parse(
         document: What `load` returned.
         where: A name for error texts.
         roots: Root e-classes, all of which must exist; those of the document when left out.
+        strict: Whether roots made obsolete by unions are an error too.
 
     Raises:
         FormatError: Something is missing or of another type; the text says where.
@@ -86,17 +97,28 @@ def parse(
     enodes = [_enode(name, node, class_of, where) for name, node in nodes.items()]
     if roots is None:
         named = _field(document, "root_eclasses", list, where)
-        known = set(class_of.values())
-        roots = [root for root in named if root in known] or named
+        lost = set() if strict else set(lost_roots(document))
+        roots = [root for root in named if root not in lost]
+        if lost and not roots:
+            used = {child for enode in enodes for child in enode.children}
+            roots = [c for c in dict.fromkeys(class_of.values()) if c not in used]
+            roots = roots or named
     return EGraph(enodes, roots)
 
 
 def lost_roots(document: object) -> list[str]:
-    """Return the roots a document names although no e-node belongs to them."""
+    """Return the roots of a document that are gaps in the numbering of its e-classes."""
     nodes = _field(document, "nodes", dict, "document")
-    known = {node["eclass"] for node in nodes.values()}
     named = _field(document, "root_eclasses", list, "document")
-    return [root for root in named if root not in known]
+    known = {str(node["eclass"]) for node in nodes.values()}
+    if not known or not all(name.isdecimal() for name in known):
+        return []
+    last = max(map(int, known))
+    return [
+        root
+        for root in named
+        if str(root).isdecimal() and str(root) not in known and int(root) < last
+    ]
 
 
 def _enode(
