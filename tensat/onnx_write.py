@@ -108,7 +108,7 @@ def _write_into(folder: Path, model: ir.Model, target: Path, external: bool) -> 
 
 
 def _shown(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with what onnx_ir could not hold, without types that tensors have anyway."""
+    """The model with what onnx_ir could not hold, and without types of stored tensors."""
     stored = {tensor.name for tensor in proto.graph.initializer}
     kept = [value for value in proto.graph.value_info if value.name not in stored]
     proto.graph.ClearField("value_info")
