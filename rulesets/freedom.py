@@ -1,0 +1,207 @@
+"""Which sizes of an equation are free of one another.
+
+The generator finds equations at a family's shapes, where many axes share a symbol. Here
+every axis (and every size in an attribute) gets a symbol of its own, and those are put
+together again that must be equal for both sides to be well-shaped and of equal shape. The
+shape rules of the operators decide; nothing is said twice.
+
+An axis whose size is *forced* is one the left side's own validity decides, so that a rule
+need not test it. Elementwise operators force nothing, since they might broadcast.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+from rulesets.equation import Equation
+from rulesets.errors import OperatorError, SizeError
+from rulesets.ground import FLOAT, Ground, Leaf, Node, leaves, outputs_of, resize, shape_of
+from rulesets.ops import OPERATORS, Frozen, Value
+from rulesets.size import Broadcast, Poly, Size, substitute, symbol, symbols
+from rulesets.tensor import Tensor
+
+MOST_PLACES = 11
+"""Places of one symbol up to which two-block partitions are tried."""
+
+type Blocks = dict[str, str]
+"""The symbol of each place, and the symbol of its block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """An equation whose sizes are as free as its shapes allow.
+
+    Attributes:
+        equation: The equation over block symbols.
+        places: For each block, the places in it: ``name.axis`` of a leaf, or an attribute.
+        forced: Pairs of places that the left side's validity makes equal.
+    """
+
+    equation: Equation
+    places: dict[str, tuple[str, ...]]
+    forced: frozenset[frozenset[str]]
+
+
+def free(equation: Equation) -> Freed:
+    """Give every size of an equation as much freedom as it can have."""
+    split, places = _apart(equation)
+    blocks: Blocks = {}
+    for name, found in places.items():
+        merged = {place: other for other, each in places.items() for place in each}
+        blocks.update(_finest(found, name, partial(_valid_with, split, merged)))
+    if not _valid(split, blocks):
+        blocks = {place: name for name, found in places.items() for place in found}
+    forced = _forced(split, places)
+    grouped: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    for place, block in blocks.items():
+        grouped[block] = (*grouped[block], place)
+    return Freed(_with(split, blocks), dict(grouped), forced)
+
+
+def _valid_with(split: Equation, merged: Blocks, blocks: Blocks) -> bool:
+    return _valid(split, {**merged, **blocks})
+
+
+def _with(equation: Equation, blocks: Blocks) -> Equation:
+    values: dict[str, Size] = {place: symbol(block) for place, block in blocks.items()}
+    return Equation(resize(equation.lhs, values), resize(equation.rhs, values))
+
+
+# -- places ------------------------------------------------------------------------------
+
+
+def _apart(equation: Equation) -> tuple[Equation, dict[str, list[str]]]:
+    """Give every place a symbol of its own; the places of each old symbol."""
+    places: dict[str, list[str]] = defaultdict(list)
+    made: dict[Leaf, Leaf] = {}
+    frozen: dict[tuple[str, Frozen], Frozen] = {}
+
+    def place(size: Size, at: str) -> Size:
+        values: dict[str, Size] = {}
+        for name in sorted(symbols(size)):
+            spot = f"{at}.{name}"
+            places[name].append(spot)
+            values[name] = symbol(spot)
+        return substitute(size, values)
+
+    def leaf(one: Leaf) -> Leaf:
+        if one not in made:
+            shape = tuple(
+                place(s, f"{one.name}.{axis}") for axis, s in enumerate(one.shape)
+            )
+            made[one] = replace(one, shape=shape)
+        return made[one]
+
+    def spread(term: Ground) -> Ground:
+        if isinstance(term, Leaf):
+            return leaf(term)
+        arguments = tuple(map(spread, term.arguments))
+        # Equal attributes of one operator over equal arguments stay one value.
+        key = (f"{term.op}{term.arguments}", term.attributes)
+        if key not in frozen:
+            number = len(frozen)
+            frozen[key] = tuple(
+                (name, _placed(value, f"@{number}.{name}", place))
+                for name, value in term.attributes
+            )
+        return Node(term.op, frozen[key], arguments)
+
+    return Equation(spread(equation.lhs), spread(equation.rhs)), dict(places)
+
+
+def _placed(value: object, at: str, place: Callable[[Size, str], Size]) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_placed(one, f"{at}.{k}", place) for k, one in enumerate(value))  # type: ignore[return-value]
+    return place(value, at) if isinstance(value, Poly) else value  # type: ignore[return-value]
+
+
+def _finest(found: list[str], name: str, valid: Callable[[Blocks], bool]) -> Blocks:
+    """Return the finest partition of places into blocks that must be equal."""
+    if len(found) == 1 or len(found) > MOST_PLACES:
+        return dict.fromkeys(found, name)
+    apart: list[tuple[str, ...]] = [()] * len(found)
+    for bits in range(1, 2 ** (len(found) - 1)):
+        side = [bits >> k & 1 for k in range(len(found))]
+        blocks = {p: f"{name}'" if s else name for p, s in zip(found, side, strict=True)}
+        if valid(blocks):
+            apart = [(*a, str(s)) for a, s in zip(apart, side, strict=True)]
+    names = {
+        key: f"{name}{'' if k == 0 else k}" for k, key in enumerate(dict.fromkeys(apart))
+    }
+    return {place: names[key] for place, key in zip(found, apart, strict=True)}
+
+
+# -- validity ----------------------------------------------------------------------------
+
+
+def _valid(equation: Equation, blocks: Blocks) -> bool:
+    one = _with(equation, blocks)
+    try:
+        if shape_of(one.lhs) != shape_of(one.rhs):
+            return False
+    except (OperatorError, SizeError):
+        return False
+    return not any(map(_grows, (*_nodes(one.lhs), *_nodes(one.rhs))))
+
+
+def _nodes(term: Ground) -> Iterator[Node]:
+    if isinstance(term, Node):
+        yield term
+        for argument in term.arguments:
+            yield from _nodes(argument)
+
+
+def _grows(one: Node) -> bool:
+    return any(
+        isinstance(atom, Broadcast)
+        for tensor in outputs_of(one)
+        for size in tensor.shape or ()
+        if isinstance(size, Poly)
+        for monomial, _ in size.terms
+        for atom, _ in monomial
+    )
+
+
+def _forced(split: Equation, places: dict[str, list[str]]) -> frozenset[frozenset[str]]:
+    """Pairs of places that are equal wherever the left side is well-shaped."""
+    pairs = set()
+    own = {p for leaf in leaves(split.lhs) for size in leaf.shape for p in symbols(size)}
+    for name, found in places.items():
+        mine = [place for place in found if place in own or place.startswith("@")]
+        merged = {place: other for other, each in places.items() for place in each}
+
+        def valid(blocks: Blocks, merged: Blocks = merged) -> bool:
+            values: dict[str, Size] = {
+                place: symbol(block) for place, block in {**merged, **blocks}.items()
+            }
+            try:
+                _loose(resize(split.lhs, values))
+            except (OperatorError, SizeError):
+                return False
+            return True
+
+        blocks = _finest(mine, name, valid) if mine else {}
+        pairs |= {
+            frozenset((one, other))
+            for one in mine
+            for other in mine
+            if one < other and blocks[one] == blocks[other]
+        }
+    return frozenset(pairs)
+
+
+@lru_cache(maxsize=10_000)
+def _loose(term: Ground) -> tuple[Tensor, ...]:
+    """Types, unknown behind whatever might broadcast."""
+    if isinstance(term, Leaf) or not term.arguments:
+        return outputs_of(term)
+    if term.op == "Output":
+        _loose(term.arguments[0])
+        return (Tensor(FLOAT, None),)
+    inputs = tuple(_loose(argument)[0] for argument in term.arguments)
+    operator = OPERATORS[term.op]
+    outputs = operator.infer(dict(term.attributes), inputs)
+    if operator.elementwise and len(term.arguments) > 1 and len({*inputs}) > 1:
+        return (Tensor(FLOAT, None),)
+    return outputs

@@ -1,0 +1,159 @@
+"""Pruning as Ruler does it: keep what the laws kept so far do not derive.
+
+Candidates come in order, the simplest first. A chunk is tested against the laws kept so far
+on all workers; what is not derived is tested again in order, written as rules and proved.
+Whether an equation follows is decided by a function that is passed in.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from rulesets.equation import Equation
+from rulesets.errors import RuleError
+from rulesets.law import Law, law, name_of
+from rulesets.parallel import Workers
+from rulesets.rule import Rule
+from rulesets.store import parse_file
+from rulesets.verify import Verdict
+
+type Derivable = Callable[[Equation, Sequence[Rule], Mapping[str, int]], bool]
+"""Whether an equation follows from rules at these sizes; the third argument."""
+
+type Prove = Callable[[Rule], Verdict]
+type Status = Literal["derived", "kept", "refused", "unwritable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a candidate.
+
+    Attributes:
+        equation: The candidate.
+        status: ``derived`` from laws kept before, ``kept`` as a law, ``refused`` by the
+            verifier, or ``unwritable`` as a rule.
+        law: The law, if kept.
+        reason: Of a refusal.
+    """
+
+    equation: Equation
+    status: Status
+    law: Law | None = None
+    reason: str = ""
+
+
+def prune(
+    equations: Iterable[Equation],
+    kept: Sequence[Law],
+    *,
+    sizes: Mapping[str, int],
+    derivable: Derivable,
+    prove: Prove,
+    accept: frozenset[str],
+    workers: Workers,
+) -> list[Outcome]:
+    """Decide about one chunk of candidates.
+
+    Args:
+        equations: Candidates, the simplest first.
+        kept: The laws kept so far.
+        sizes: Values for the symbols of the candidates' shapes.
+        derivable: The derivability test.
+        prove: The verifier.
+        accept: The verdicts with which a rule is kept.
+        workers: Where the first test runs.
+    """
+    laws = list(kept)
+    rules = [rule for one in laws for rule in one.rules]
+    chunk = list(equations)
+    known = workers.map(partial(_test, derivable, tuple(rules), dict(sizes)), chunk)
+    outcomes = []
+    for equation, derived in zip(chunk, known, strict=True):
+        grown = len(rules) > sum(len(one.rules) for one in kept)
+        if derived or (grown and derivable(equation, rules, sizes)):
+            outcomes.append(Outcome(equation, "derived"))
+            continue
+        outcome = judge(equation, laws, sizes=sizes, prove=prove, accept=accept)
+        outcomes.append(outcome)
+        if outcome.law is not None:
+            laws.append(outcome.law)
+            rules += outcome.law.rules
+    return outcomes
+
+
+def _test(
+    derivable: Derivable, rules: tuple[Rule, ...], sizes: dict[str, int], equation: Equation
+) -> bool:
+    return derivable(equation, rules, sizes)
+
+
+def judge(
+    equation: Equation,
+    laws: Sequence[Law],
+    *,
+    sizes: Mapping[str, int],
+    prove: Prove,
+    accept: frozenset[str],
+) -> Outcome:
+    """Write a candidate as rules and prove them."""
+    written = law(equation, name_of(equation, [one.name for one in laws]), sizes)
+    if written is None:
+        return Outcome(equation, "unwritable")
+    proved: list[tuple[str, Rule]] = []
+    reason = ""
+    for text, rule in zip(written.texts, written.rules, strict=True):
+        better, verdict = proved_text(text, rule, prove)
+        if verdict.tier in accept:
+            proved.append((better, _parsed(better)))
+        else:
+            reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"
+    if not proved:
+        return Outcome(equation, "refused", reason=reason)
+    texts, rules = zip(*proved, strict=True)
+    return Outcome(equation, "kept", replace(written, texts=texts, rules=rules))
+
+
+def proved_text(text: str, rule: Rule, prove: Prove) -> tuple[str, Verdict]:
+    """Prove a rule; conditions that the proof asks for are added, and proved again.
+
+    Returns:
+        The rule's text with those conditions, and the last verdict.
+    """
+    verdict = prove(rule)
+    missing = [each for each in verdict.conditions if f'"{each}"' not in text]
+    if not verdict.proved or not missing:
+        return text, verdict
+    more = "".join(f', "{each}"' for each in missing)
+    lines = [
+        line[:-1].rstrip() + more + "]" if line.startswith("where = [") else line
+        for line in text.splitlines()
+    ]
+    better = "\n".join(lines).replace("[, ", "[") + "\n"
+    try:
+        return better, prove(_parsed(better))
+    except RuleError as error:
+        return text, Verdict("unknown", reason=f"a condition cannot be stated: {error}")
+
+
+def _parsed(text: str) -> Rule:
+    (rule,) = parse_file(text, "generated.toml")
+    return rule
+
+
+def minimize(
+    laws: Sequence[Law],
+    *,
+    sizes: Mapping[str, int],
+    derivable: Derivable,
+    progress: Callable[[], None] | None = None,
+) -> list[Law]:
+    """Drop laws that the others derive, the largest first."""
+    kept = list(laws)
+    for one in reversed(laws):
+        others = [rule for other in kept if other is not one for rule in other.rules]
+        if derivable(one.equation, others, sizes):
+            kept.remove(one)
+        if progress is not None:
+            progress()
+    return kept
