@@ -6,13 +6,7 @@ Reading order: `search` (the functions), `graph` (the graph object), `operators_
 
 from tensat.taso.graph import TasoGraph
 from tensat.taso.handle import TensorHandle
-from tensat.taso.search import (
-    export_onnx,
-    load_onnx,
-    new_graph,
-    optimize,
-    optimize_graph,
-)
+from tensat.taso.search import export_onnx, load_onnx, new_graph, optimize
 
 __all__ = [
     "TasoGraph",
@@ -21,5 +15,4 @@ __all__ = [
     "load_onnx",
     "new_graph",
     "optimize",
-    "optimize_graph",
 ]

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from rulesets.size import Size
 from tensat.errors import UsageError
 from tensat.onnx_import import to_graph
+from tensat.optimize import optimize
 from tensat.options import Options
 from tensat.report import Report
 from tensat.stages import Progress
@@ -68,13 +69,35 @@ class TasoGraph(ComputingOperators, MovingOperators):
         options: Options | None = None,
         progress: Progress | None = None,
     ) -> TasoGraph:
-        """A graph that computes the same and is faster; see `tensat.optimize`."""
-        # Imported here: the optimizer returns graphs of this class.
-        from tensat.taso.search import optimize_graph
+        """A graph that computes the same and was measured faster, or one equal to this.
 
-        return optimize_graph(
-            self, alpha, budget, print_subst, options=options, progress=progress
-        )
+        Args:
+            alpha: TASO's search keeps graphs that cost less than alpha times the best
+                one. The search over the e-graph holds all of them at once, so alpha is
+                checked and otherwise has no influence.
+            budget: TASO's search looks at so many graphs. The search over the e-graph is
+                bounded by `options.seconds` and `options.max_nodes`; the budget is checked
+                and otherwise has no influence.
+            print_subst: Whether to print the rules behind the result, with their numbers.
+            options: Limits, cost source and all else; defaults if None.
+            progress: Told what happens.
+
+        Returns:
+            A new graph; its `report` says what was done.
+
+        Raises:
+            UsageError: An argument makes no sense.
+        """
+        if not alpha > 0 or budget < 0:
+            raise UsageError(
+                f"alpha must be positive and budget >= 0, not {alpha} and {budget}"
+            )
+        result = optimize(self.model(), options, progress=progress)
+        if print_subst:
+            print(result.report.reason)
+            for rule, count in result.report.rules.items():
+                print(f"{count:6}  {rule}")
+        return TasoGraph(result.ir_model, report=result.report)
 
     def cost(self, *, options: Options | None = None) -> float:
         """The sum of the operators' costs in milliseconds, as the optimizer predicts it.

@@ -12,7 +12,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from rulesets.errors import ShapeError
 from rulesets.ops import Value
+from rulesets.tensor import broadcast
 from tensat.errors import UsageError
 from tensat.taso.adding import Adder, window
 from tensat.taso.handle import TensorHandle
@@ -210,6 +212,13 @@ class ComputingOperators:
 
     def prelu(self, *, x: TensorHandle, slope: TensorHandle) -> TensorHandle:
         """Keep x where positive, else slope * x; the slope broadcasts to x."""
+        x, slope = self._adder.checked(x), self._adder.checked(slope)
+        try:
+            fits = broadcast(x.dims, slope.dims) == x.dims
+        except ShapeError:
+            fits = False
+        if not fits:
+            raise UsageError(f"a slope of {slope.dims} does not broadcast to {x.dims}")
         return self._adder.apply_onnx("PRelu", x, slope)
 
     def exp(self, *, input: TensorHandle) -> TensorHandle:

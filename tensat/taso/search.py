@@ -7,7 +7,6 @@ from typing import Any, overload
 
 import onnx
 
-from tensat.errors import UsageError
 from tensat.onnx_read import ModelLike, read
 from tensat.onnx_write import to_proto
 from tensat.optimize import Result
@@ -49,47 +48,6 @@ def export_onnx(graph: TasoGraph) -> onnx.ModelProto:
     return to_proto(graph.model())
 
 
-def optimize_graph(
-    graph: TasoGraph,
-    alpha: float = 1.0,
-    budget: int = 1000,
-    print_subst: bool = False,
-    *,
-    options: Options | None = None,
-    progress: Progress | None = None,
-) -> TasoGraph:
-    """A graph that computes the same and was measured faster, or one equal to the given.
-
-    Args:
-        graph: Not changed.
-        alpha: TASO's search keeps graphs that cost less than alpha times the best one.
-            The search over the e-graph holds all of them at once, so alpha is checked
-            and otherwise has no influence.
-        budget: TASO's search looks at so many graphs. The search over the e-graph is
-            bounded by `options.seconds` and `options.max_nodes`; the budget is checked and
-            otherwise has no influence.
-        print_subst: Whether to print the rules behind the result, with their numbers.
-        options: Limits, cost source and all else; defaults if None.
-        progress: Told what happens.
-
-    Returns:
-        A new graph; its `report` says what was done.
-
-    Raises:
-        UsageError: An argument makes no sense.
-    """
-    if not alpha > 0 or budget < 0:
-        raise UsageError(
-            f"alpha must be positive and budget not negative, not {alpha} and {budget}"
-        )
-    result = optimize_model(graph.model(), options, progress=progress)
-    if print_subst:
-        print(result.report.reason)
-        for rule, count in result.report.rules.items():
-            print(f"{count:6}  {rule}")
-    return TasoGraph(result.ir_model, report=result.report)
-
-
 @overload
 def optimize(
     graph: TasoGraph,
@@ -127,7 +85,9 @@ def optimize(*arguments: Any, **keywords: Any) -> TasoGraph | Result:
         ModelError: The model cannot be read or is invalid.
         UsageError: An option makes no sense for this model.
     """
-    first = arguments[0] if arguments else keywords.get("graph")
-    run: Any = optimize_graph if isinstance(first, TasoGraph) else optimize_model
+    if not arguments and "graph" in keywords:
+        arguments = (keywords.pop("graph"),)
+    is_graph = bool(arguments) and isinstance(arguments[0], TasoGraph)
+    run: Any = TasoGraph.optimize if is_graph else optimize_model
     result: TasoGraph | Result = run(*arguments, **keywords)
     return result
