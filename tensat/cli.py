@@ -6,20 +6,23 @@ Exit codes: 0 done (improved, or nothing better was found: the output then is th
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tensat.errors import ModelError, TensatError, UsageError, WriteError, one_line
+from tensat.put_file import put_file
+
+if TYPE_CHECKING:
+    from tensat.optimize import Result
 
 app = typer.Typer(
     name="tensat",
@@ -113,22 +116,37 @@ def _optimize(
     from tensat.table import render
 
     assert isinstance(options, Options)
-    console = Console(stderr=target == "-", quiet=quiet)
+    console = Console(stderr="-" in (target, str(report)), quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="tensat-") as folder:
         path = _source_path(source, Path(folder))
-        with _Bars(quiet) as bars:
+        with _Bars(quiet) as bars, _named(path, source):
             result = run(path, options, progress=bars)
-        if target == "-":
-            from tensat.onnx_write import write_stream
-
-            write_stream(result.ir_model, sys.stdout.buffer)
-        elif result.report.improved:
-            result.save(target)
-        else:
-            _copy(path, Path(target), result.save)
+        _write(result, path, target)
         if report is not None:
             _write_text(report, result.report.to_json())
     console.print(render(result.report))
+
+
+@contextmanager
+def _named(path: Path, source: str) -> Iterator[None]:
+    """Let errors speak of standard input, not of the file where it was put."""
+    try:
+        yield
+    except ModelError as error:
+        if source != "-":
+            raise
+        raise ModelError(str(error).replace(f"'{path}'", "standard input")) from error
+
+
+def _write(result: Result, path: Path, target: str) -> None:
+    if target == "-":
+        from tensat.onnx_write import write_stream
+
+        write_stream(result.ir_model, sys.stdout.buffer)
+    elif result.report.improved:
+        result.save(target)
+    else:
+        _copy(path, Path(target), result.save)
 
 
 def _source_path(source: str, folder: Path) -> Path:
@@ -139,37 +157,24 @@ def _source_path(source: str, folder: Path) -> Path:
     return path
 
 
-def _copy(source: Path, target: Path, save: object) -> None:
+def _copy(source: Path, target: Path, save: Callable[[Path], None]) -> None:
     """Put the original at the target, byte for byte if it is one file."""
     if target.exists() and source.samefile(target):
         return
-    import onnx_ir as ir
+    from tensat.onnx_read import external_tensors, read
 
-    from tensat.onnx_read import external_tensors
-
-    if next(iter(external_tensors(ir.load(source))), None) is not None:
-        assert callable(save)
+    if next(iter(external_tensors(read(source))), None) is not None:
         save(target)
         return
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        shutil.copyfile(source, temporary)
-        temporary.replace(target)
-    except OSError as error:
-        raise WriteError(f"cannot write '{target}': {one_line(error)}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with source.open("rb") as original:
+        put_file(target, lambda file: shutil.copyfileobj(original, file))
 
 
 def _write_text(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise WriteError(f"cannot write '{path}': {one_line(error)}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    if str(path) == "-":
+        sys.stdout.write(text)
+    else:
+        put_file(path, lambda file: file.write(text.encode()))
 
 
 def _check_folder(path: str, what: str) -> None:
