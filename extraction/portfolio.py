@@ -24,10 +24,13 @@ from extraction.upper_bound import worthwhile
 FIRST_SLICE = 2.0
 """Seconds of the first slice, to which one is added for every NODES_PER_SECOND."""
 
-NODES_PER_SECOND = 2000
-GROWTH = 4.0
+NODES_PER_SECOND = 1000
+GROWTH = 2.5
 MANY_ROUNDS = 12
 """Lazy rounds after which the other back end is asked."""
+
+SMALL = 1000
+"""E-nodes up to which CP-SAT comes before HiGHS."""
 
 LARGE = 2500
 """E-nodes above which HiGHS comes first."""
@@ -51,6 +54,7 @@ class PartSearch:
         bound: No choice costs less.
         proven: Whether `chosen` is optimal.
         rounds: Solver calls so far.
+        stalled: Whether the relaxation has nothing more to give.
     """
 
     def __init__(self, problem: Problem, task: Task) -> None:
@@ -63,6 +67,7 @@ class PartSearch:
         self.bound = 0.0
         self.proven = False
         self.rounds = 0
+        self.stalled = False
 
     def run(self) -> None:
         """Take turns until the choice is proven optimal or time is up."""
@@ -85,14 +90,19 @@ class PartSearch:
     def _acts(self, turn: int) -> list[Callable[[Deadline], None]]:
         program = self.task.program
         count = len(program.nodes)
-        acts: list[Callable[[Deadline], None]] = [self.tighten, self.ask_highs]
+        tangled = len(program.tangled) > TANGLED * len(program.problem.members)
+        acts: list[Callable[[Deadline], None]] = []
         if count > LARGE:
-            acts.reverse()
-        if len(program.tangled) > TANGLED * len(program.problem.members) and count <= LARGE:
-            acts.insert(0, self.ask_cpsat)
-        elif turn or count <= HUGE:
-            acts.append(self.ask_cpsat)
-        return acts
+            acts = [self.ask_highs, self.tighten]
+            if turn or count <= HUGE:
+                acts.append(self.ask_cpsat)
+        elif tangled or (program.tangled and count <= SMALL):
+            acts = [self.ask_cpsat, self.tighten, self.ask_highs]
+        elif count <= SMALL:
+            acts = [self.tighten, self.ask_cpsat, self.ask_highs]
+        else:
+            acts = [self.tighten, self.ask_highs, self.ask_cpsat]
+        return [act for act in acts if act != self.tighten or not self.stalled]
 
     def ask_highs(self, end: Deadline) -> None:
         """Give HiGHS a turn."""
@@ -112,6 +122,7 @@ class PartSearch:
             self._adopt(relaxed.chosen)
             self.task = replace(self.task, cuts=relaxed.cuts)
             again = self._shrink(relaxed.keep, end)
+            self.stalled = relaxed.stalled and not again
 
     def _learn(self, answer: Answer) -> None:
         self.rounds += answer.rounds

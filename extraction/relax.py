@@ -39,6 +39,7 @@ class Relaxed:
         cuts: The cuts in force.
         keep: E-nodes that a better choice may contain.
         rounds: Linear programs solved.
+        stalled: Whether it stopped for lack of progress.
     """
 
     bound: float
@@ -46,6 +47,7 @@ class Relaxed:
     cuts: tuple[Cut, ...]
     keep: frozenset[int]
     rounds: int
+    stalled: bool
 
 
 def relax(task: Task) -> Relaxed:
@@ -59,6 +61,7 @@ def relax(task: Task) -> Relaxed:
     cuts = list(task.cuts)
     keep = frozenset(program.nodes)
     history: list[float] = []
+    stalled = False
     middle: dict[int, float] = {}
     while not task.deadline.passed:
         result = _solve(writing, program, task.deadline)
@@ -73,17 +76,19 @@ def relax(task: Task) -> Relaxed:
             cost = min(cost, cost_of(problem, chosen))
         limit = worthwhile(cost, task.step) + TRUST * cost
         keep &= frozenset(node for node in program.nodes if bound + price[node] <= limit)
-        if bound > limit or _stalled(history, cost):
+        stalled = _stalled(history, cost)
+        if bound > limit or stalled:
             break
         middle = {node: 0.5 * (at + middle.get(node, at)) for node, at in x.items()}
         found = separator.find(x, task.deadline) + separator.find(middle, task.deadline)
         new = list(dict.fromkeys(found))
-        if not new:
+        stalled = not new
+        if stalled:
             break
         cuts.extend(new)
         writing.add(new)
     best = max(history, default=0.0)
-    return Relaxed(best, chosen, tuple(cuts), keep, len(history))
+    return Relaxed(best, chosen, tuple(cuts), keep, len(history), stalled)
 
 
 def _round(task: Task, x: Mapping[int, float]) -> dict[int, int]:
