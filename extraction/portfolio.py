@@ -7,13 +7,13 @@ each other choices, cuts, bounds and deletions. At worst this costs a small mult
 the best one alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from extraction.deadline import Deadline
 from extraction.incumbent import best, better_greedy, repair
-from extraction.model import build
-from extraction.problem import Problem, cost_of, needed, restrict
+from extraction.model import Cut, build
+from extraction.problem import Problem, Reduced, cost_of, needed, restrict
 from extraction.reduce import reduce, solvable
 from extraction.relax import relax
 from extraction.solve_cpsat import solve_cpsat
@@ -29,11 +29,14 @@ GROWTH = 2.5
 MANY_ROUNDS = 12
 """Lazy rounds after which the other back end is asked."""
 
+PATIENCE = 2.5
+"""The relaxation's slice in others' slices; it stops by itself when it stalls."""
+
 SMALL = 1000
 """E-nodes up to which CP-SAT comes before HiGHS."""
 
 LARGE = 2500
-"""E-nodes above which HiGHS comes first."""
+"""E-nodes above which HiGHS comes first where cycles are many, and CP-SAT last."""
 
 TANGLED = 0.3
 """Share of e-classes on cycles from which CP-SAT comes first."""
@@ -77,7 +80,8 @@ class PartSearch:
             for act in self._acts(turn):
                 left = self.task.deadline.left
                 end = self.task.deadline
-                act(end if left < 1.5 * slice_ else end.sooner(slice_))
+                length = slice_ * PATIENCE if act == self.tighten else slice_
+                act(end if left < 1.5 * length else end.sooner(length))
                 if self.over():
                     break
             slice_ *= GROWTH
@@ -94,6 +98,8 @@ class PartSearch:
         acts: list[Callable[[Deadline], None]] = []
         if count > LARGE:
             acts = [self.ask_highs, self.tighten]
+            if not tangled:
+                acts.reverse()
             if turn or count <= HUGE:
                 acts.append(self.ask_cpsat)
         elif tangled or (program.tangled and count <= SMALL):
@@ -165,9 +171,24 @@ class PartSearch:
             smaller, [better_greedy(smaller, end), repair(smaller, self.chosen, end)]
         )
         program = build(smaller)
-        self.task = replace(self.task, program=program, hint=hint, cuts=())
+        cuts = carry(self.task.cuts, reduced)
+        self.task = replace(self.task, program=program, hint=hint, cuts=cuts)
         self._adopt(hint)
         return True
+
+
+def carry(cuts: Sequence[Cut], reduced: Reduced) -> tuple[Cut, ...]:
+    """Return the cuts that still make sense after a reduction.
+
+    A deleted e-node is never chosen, so it leaves the supports. A forced one is chosen
+    without a column to say so: cuts that count on it are dropped.
+    """
+    problem, forced = reduced.problem, set(reduced.forced.values())
+    return tuple(
+        Cut(cut.number, tuple([n for n in cut.supports if n in problem.children]))
+        for cut in cuts
+        if cut.number in problem.members and forced.isdisjoint(cut.supports)
+    )
 
 
 def solve_part(

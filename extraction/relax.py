@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from extraction.deadline import Deadline
-from extraction.incumbent import better_of_prices
+from extraction.incumbent import best, better_of_prices
 from extraction.landmarks import Separator
 from extraction.mathopt_model import MathOptModel, seconds_left, write_model
 from extraction.model import Cut, Program
@@ -19,11 +19,17 @@ from extraction.problem import cost_of
 from extraction.solver import Task
 from extraction.upper_bound import worthwhile
 
-WINDOW = 5
+WINDOW = 10
 """Rounds over which progress is judged."""
 
-PROGRESS = 0.02
+PROGRESS = 0.01
 """Share of the gap that a window must close to go on."""
+
+ROUND_EVERY = 3
+"""Rounds between two attempts to make a choice of a fractional one."""
+
+SHRUNK = 0.8
+"""Share of the e-nodes at which it pays to stop and reduce first."""
 
 TRUST = 1e-6
 """Relative slack for a linear solver's tolerances."""
@@ -70,14 +76,13 @@ def relax(task: Task) -> Relaxed:
         value, x, price = result
         bound = value + problem.constant
         history.append(bound)
-        rounded = _round(task, x)
-        if cost_of(problem, rounded) < cost_of(problem, chosen):
-            chosen = rounded
+        if len(history) % ROUND_EVERY == 1:
+            chosen = best(problem, [chosen, _round(task, x)])
             cost = min(cost, cost_of(problem, chosen))
         limit = worthwhile(cost, task.step) + TRUST * cost
         keep &= frozenset(node for node in program.nodes if bound + price[node] <= limit)
         stalled = _stalled(history, cost)
-        if bound > limit or stalled:
+        if bound > limit or stalled or len(keep) < SHRUNK * len(program.nodes):
             break
         middle = {node: 0.5 * (at + middle.get(node, at)) for node, at in x.items()}
         found = separator.find(x, task.deadline) + separator.find(middle, task.deadline)
@@ -87,8 +92,9 @@ def relax(task: Task) -> Relaxed:
             break
         cuts.extend(new)
         writing.add(new)
-    best = max(history, default=0.0)
-    return Relaxed(best, chosen, tuple(cuts), keep, len(history), stalled)
+    return Relaxed(
+        max(history, default=0.0), chosen, tuple(cuts), keep, len(history), stalled
+    )
 
 
 def _round(task: Task, x: Mapping[int, float]) -> dict[int, int]:
