@@ -1,6 +1,6 @@
 """Who decides whether sizes are equal or large enough.
 
-Shape rules ask `equal`, `at_least` and `joined`. Ordinarily the answer is what the
+Shape rules ask `equal`, `at_least`, `multiple` and `joined`. Ordinarily the answer is what the
 polynomials show. While a rule is proved, `judging` puts another judge in place: on the
 left side it takes for granted what is asked, on the right side it proves it.
 """
@@ -24,6 +24,10 @@ class Judge(Protocol):
         """Say whether `size >= least`."""
         ...
 
+    def multiple(self, size: Size, of: Size, /) -> bool:
+        """Say whether a size is a multiple of another one."""
+        ...
+
     def joined(self, sizes: tuple[Size, ...], /) -> Size | None:
         """Return the common length of axes that broadcast, None if they do not."""
         ...
@@ -40,6 +44,11 @@ def judging(judge: Judge) -> Iterator[None]:
         yield
     finally:
         _JUDGE.reset(token)
+
+
+def judged() -> bool:
+    """Say whether a judge is in place, so that every size may be symbolic."""
+    return _JUDGE.get() is not None
 
 
 def equal(one: Size, other: Size) -> bool:
@@ -66,6 +75,14 @@ def at_least(size: Size, least: Size) -> bool:
     return (
         provably_nonnegative(size - least) if judge is None else judge.at_least(size, least)
     )
+
+
+def multiple(size: Size, of: Size) -> bool:
+    """Say whether a size is a multiple of another one, or may be for all that is known."""
+    if isinstance(size, int) and isinstance(of, int):
+        return size % of == 0
+    judge = _JUDGE.get()
+    return judge is None or judge.multiple(size, of)
 
 
 def joined(sizes: Iterable[Size]) -> Size | None:

@@ -1,8 +1,21 @@
 """Operators that act on each element alone, or on elements at the same index."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
 from math import inf
+from operator import add
+from typing import Any
 
+from rulesets.meaning import (
+    ElementRule,
+    Index,
+    Meaning,
+    Operand,
+    Scalar,
+    broadcast_index,
+    smaller,
+)
 from rulesets.ops.spec import (
     ANY,
     BOOL,
@@ -24,6 +37,98 @@ _FLOAT_UNARY = (
     *("Sigmoid", "Tanh", "Erf", "Exp", "Log", "Sqrt", "Reciprocal"),
     *("HardSwish", "Softplus", "Floor", "Ceil", "Round", "Sin", "Cos"),
 )
+_HALF = Fraction(1, 2)
+
+
+def _clip(m: Meaning, low: Any, high: Any, x: Scalar) -> Scalar:
+    if low != -inf:
+        x = m.larger(x, m.number(low))
+    return x if high == inf else smaller(m, x, m.number(high))
+
+
+def _elu(m: Meaning, a: Mapping[str, Any], x: Scalar) -> Scalar:
+    zero = m.number(0)
+    below = m.function("exp", smaller(m, x, zero)) - m.number(1)
+    return m.larger(x, zero) + m.number(a["alpha"]) * below
+
+
+def _gelu(m: Meaning, a: Mapping[str, Any], x: Scalar) -> Scalar:
+    half, one = m.number(_HALF), m.number(1)
+    if a["approximate"] != "none":
+        cubic = x + m.number(Fraction("0.044715")) * x * x * x
+        root = m.power(m.number(2) * m.function("1/pi"), _HALF)
+        return half * x * (one + m.function("tanh", root * cubic))
+    return half * x * (one + m.function("erf", x * m.power(m.number(2), -_HALF)))
+
+
+def _cast(m: Meaning, a: Mapping[str, Any], x: Scalar, dtype: str) -> Scalar:
+    return x if a["to"] == dtype else m.function(f"cast {dtype} {a['to']}", x)
+
+
+def _named(name: str) -> Callable[..., Scalar]:
+    return lambda m, a, *xs: m.function(name, *xs)
+
+
+def _folded(name: str) -> Callable[..., Scalar]:
+    return lambda m, a, *xs: reduce(getattr(m, name), xs)
+
+
+# What stands at an index, given the attributes and the arguments' elements there.
+_SCALARS: Mapping[str, Callable[..., Scalar]] = {
+    "Identity": lambda m, a, x: x,
+    "Relu": lambda m, a, x: m.larger(x, m.number(0)),
+    "Neg": lambda m, a, x: -x,
+    "Abs": lambda m, a, x: m.larger(x, -x),
+    "Not": lambda m, a, x: m.number(1) - x,
+    "Clip": lambda m, a, x: _clip(m, a["min"], a["max"], x),
+    "LeakyRelu": lambda m, a, x: (
+        m.larger(x, m.number(0)) + m.number(a["alpha"]) * smaller(m, x, m.number(0))
+    ),
+    "Elu": _elu,
+    "HardSigmoid": lambda m, a, x: _clip(
+        m, 0, 1, m.number(a["alpha"]) * x + m.number(a["beta"])
+    ),
+    "HardSwish": lambda m, a, x: (
+        x * _clip(m, 0, 1, m.number(Fraction(1, 6)) * x + m.number(_HALF))
+    ),
+    "Gelu": _gelu,
+    "Sigmoid": lambda m, a, x: m.power(m.number(1) + m.function("exp", -x), Fraction(-1)),
+    "Softplus": lambda m, a, x: m.function("log", m.number(1) + m.function("exp", x)),
+    "Sqrt": lambda m, a, x: m.power(x, _HALF),
+    "Reciprocal": lambda m, a, x: m.power(x, Fraction(-1)),
+    "Add": lambda m, a, x, y: x + y,
+    "Sub": lambda m, a, x, y: x - y,
+    "Mul": lambda m, a, x, y: x * y,
+    "Sum": lambda m, a, *xs: reduce(add, xs),
+    "Max": _folded("larger"),
+    "Min": lambda m, a, *xs: -reduce(m.larger, [-x for x in xs]),
+    "And": lambda m, a, x, y: x * y,
+    "Or": lambda m, a, x, y: x + y - x * y,
+    **{
+        name: _named(name.lower())
+        for name in (
+            *("Sign", "Tanh", "Erf", "Exp", "Log", "Floor", "Ceil", "Round", "Sin", "Cos"),
+            *("Div", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
+            *("Pow", "Where"),
+        )
+    },
+}
+
+
+def _element(name: str) -> ElementRule:
+    """Read every argument at the broadcast index."""
+
+    def element(
+        m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index
+    ) -> Scalar:
+        scalars = [x[broadcast_index(x.shape, i)] for x in xs]
+        if name == "Cast":
+            return _cast(m, a, scalars[0], xs[0].dtype)
+        return _SCALARS[name](m, a, *scalars)
+
+    return element
+
+
 _SIGNED = NUMBERS - {"uint8", "uint16", "uint32", "uint64"}
 _UNARY: Mapping[str, tuple[frozenset[str], tuple[Attribute, ...]]] = {
     **dict.fromkeys(_FLOAT_UNARY, (FLOATS, ())),
@@ -86,7 +191,7 @@ def _where(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor, 
     return (Tensor(same_dtype(inputs[1:], ANY), _joined(inputs)),)
 
 
-def _cast(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _cast_type(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     check_arity(inputs, 1, 1)
     same_dtype(inputs, ANY)
     target = text(attributes, "to")
@@ -101,23 +206,32 @@ OPERATORS: tuple[Operator, ...] = (
             attributes,
             (1, 1),
             shaped(_unchanged, (1, 1), dtypes),
+            _element(name),
             elementwise=True,
             data_movement=name == "Identity",
         )
         for name, (dtypes, attributes) in _UNARY.items()
     ),
-    Operator("Cast", (Attribute("to", "string"),), (1, 1), _cast, elementwise=True),
+    Operator(
+        "Cast",
+        (Attribute("to", "string"),),
+        (1, 1),
+        _cast_type,
+        _element("Cast"),
+        elementwise=True,
+    ),
     *(
         Operator(
             name,
             (),
             (2 if most else 1, most),
             shaped(_broadcast, (2 if most else 1, most), dtypes, result),
+            _element(name),
             commutative=commutative,
             elementwise=True,
         )
         for name, most, dtypes, result, commutative in _BROADCASTING
     ),
-    Operator("Pow", (), (2, 2), _pow, elementwise=True),
-    Operator("Where", (), (3, 3), _where, elementwise=True),
+    Operator("Pow", (), (2, 2), _pow, _element("Pow"), elementwise=True),
+    Operator("Where", (), (3, 3), _where, _element("Where"), elementwise=True),
 )

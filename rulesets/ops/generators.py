@@ -5,13 +5,16 @@ of ones or a banded matrix of a size it computes; `array_of` gives their value. 
 `Constant`, `Output` and `Opaque` have no shape rule: the graph knows their types.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rulesets.errors import ShapeError
+from rulesets.judge import judged
+from rulesets.meaning import ElementRule, Index, Meaning, Operand, Scalar, same
 from rulesets.ops.spec import (
     ANY,
     NUMBERS,
@@ -49,11 +52,26 @@ def _generator(name: str, *attributes: Attribute) -> Operator:
         require(
             dtype in allowed, f"dtype must be one of {', '.join(sorted(allowed))}", dtype
         )
-        fits = all(isinstance(size, int) and size >= 0 for size in shape)
+        fits = all(isinstance(size, int) and size >= 0 for size in shape) or judged()
         require(fits, f"the sizes of {name} must be numbers >= 0", shape)
         return (Tensor(dtype, shape),)
 
-    return Operator(name, (*attributes, _DTYPE), (0, 0), infer)
+    return Operator(name, (*attributes, _DTYPE), (0, 0), infer, _element(name))
+
+
+def _element(name: str) -> ElementRule:
+    def element(
+        m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index
+    ) -> Scalar:
+        if name == "Fill":
+            return m.number(a["value"])
+        if name == "Eye":
+            return m.where(same(i[0], i[1]), m.number(1), m.number(0))
+        offset = i[1] - i[0]
+        inside = [offset + a["lower"], a["upper"] - offset]
+        return m.where(inside, m.number(a["value"]), m.number(0))
+
+    return element
 
 
 def _no_rule(name: str) -> InferRule:

@@ -5,15 +5,27 @@ the end) or `END` only on an axis whose size is symbolic; with a negative step, 
 means "before the first element".
 """
 
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from rulesets.errors import ShapeError
+from rulesets.judge import all_equal, at_least, equal
+from rulesets.meaning import (
+    ElementRule,
+    Index,
+    Meaning,
+    Operand,
+    Scalar,
+    broadcast_index,
+    inside,
+)
 from rulesets.ops.spec import (
     ANY,
     INDICES,
     Attribute,
     Attributes,
     Operator,
+    ShapeRule,
     axis_in,
     check_arity,
     integer,
@@ -23,7 +35,6 @@ from rulesets.ops.spec import (
     shaped,
     sizes,
 )
-from rulesets.judge import all_equal, at_least, equal
 from rulesets.size import Poly, Size, ceil_div, product, total
 from rulesets.tensor import Shape, Tensor, broadcast, elements
 
@@ -74,7 +85,7 @@ def _concat(attributes: Attributes, *shapes: Shape) -> Shape:
     first = shapes[0]
     axis = axis_in(attributes, "axis", len(first))
     before, after = first[:axis], first[axis + 1 :]
-    fits = all(
+    fits = all(len(one) == len(first) for one in shapes) and all(
         all_equal((*one[:axis], *one[axis + 1 :]), (*before, *after)) for one in shapes[1:]
     )
     require(fits, f"sizes but those of axis {axis} must be equal", shapes)
@@ -165,40 +176,147 @@ def _gather(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor,
     return (Tensor(dtype, (*x[:axis], *indices, *x[axis + 1 :])),)
 
 
-def _unary(name: str, rule: object, *attributes: Attribute) -> Operator:
-    assert callable(rule)
+def _transpose_at(a: Mapping[str, Any], x: Shape, i: Index) -> Index:
+    result = list(i)
+    for at, axis in zip(i, a["perm"], strict=True):
+        result[axis] = at
+    return tuple(result)
+
+
+def _regrouped(m: Meaning, i: Index, shape: Shape, target: Shape) -> Index:
+    """Return the index in `target` of the element that has an index in `shape`."""
+    flat: Any = 0
+    for at, size in zip(i, shape, strict=True):
+        flat = flat * size + at
+    result: list[Any] = []
+    for size in target[:0:-1]:
+        flat, rest = m.divmod(flat, size)
+        result.append(rest)
+    return (flat, *reversed(result)) if target else ()
+
+
+def _reshape_at(
+    m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index
+) -> Scalar:
+    return xs[0][_regrouped(m, i, a["shape"], xs[0].shape)]
+
+
+def _flatten_at(
+    m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index
+) -> Scalar:
+    x, axis = xs[0].shape, a["axis"]
+    return xs[0][
+        _regrouped(m, i[:1], (0,), x[:axis]) + _regrouped(m, i[1:], (0,), x[axis:])
+    ]
+
+
+def _squeeze_at(a: Mapping[str, Any], x: Shape, i: Index) -> Index:
+    rest = iter(i)
+    return tuple(0 if axis in a["axes"] else next(rest) for axis in range(len(x)))
+
+
+def _unsqueeze_at(a: Mapping[str, Any], x: Shape, i: Index) -> Index:
+    return tuple(at for axis, at in enumerate(i) if axis not in a["axes"])
+
+
+def _slice_at(a: Mapping[str, Any], x: Shape, i: Index) -> Index:
+    result = list(i)
+    for axis, start, step in zip(a["axes"], a["starts"], a["steps"], strict=True):
+        begin = offset_in(start, x[axis]) if at_least(step, 0) else start
+        result[axis] = begin + result[axis] * step
+    return tuple(result)
+
+
+def _pad_at(m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index) -> Scalar:
+    x = xs[0]
+    at = tuple(one - before for one, before in zip(i, a["pads"][: len(i)], strict=True))
+    pairs = zip(at, x.shape, strict=True)
+    guards = [guard for one, size in pairs for guard in inside(one, size)]
+    return m.where(guards, x[at], m.number(a["value"]))
+
+
+def _part_at(
+    m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index, output: int = 0
+) -> Scalar:
+    axis = a["axis"]
+    at = i[axis] + total(a["parts"][:output])
+    return xs[0][(*i[:axis], at, *i[axis + 1 :])]
+
+
+def _concat_at(m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index) -> Scalar:
+    axis = a["axis"]
+    at, result, nothing = i[axis], m.number(0), m.number(0)
+    for x in xs:
+        one = x[(*i[:axis], at, *i[axis + 1 :])]
+        result = result + m.where(inside(at, x.shape[axis]), one, nothing)
+        at = at - x.shape[axis]
+    return result
+
+
+def _gather_at(m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index) -> Scalar:
+    x, indices = xs
+    axis, rank = a["axis"], len(indices.shape)
+    at = m.wrapped(indices.integer(i[axis : axis + rank]), x.shape[axis])
+    return x[(*i[:axis], at, *i[axis + rank :])]
+
+
+def _moved(source: Callable[..., Index]) -> ElementRule:
+    """Return the element rule of an operator that reads one element at another index."""
+    return lambda m, a, xs, i: xs[0][source(a, xs[0].shape, i)]
+
+
+def _unary(
+    name: str, rule: ShapeRule, element: ElementRule, *attributes: Attribute
+) -> Operator:
     infer = shaped(rule, (1, 1), ANY)
-    return Operator(name, attributes, (1, 1), infer, data_movement=True)
+    return Operator(name, attributes, (1, 1), infer, element, data_movement=True)
 
 
 _AXIS, _AXES = Attribute("axis", "int"), Attribute("axes", "ints")
 
 OPERATORS: tuple[Operator, ...] = (
-    _unary("Transpose", _transpose, Attribute("perm", "ints")),
-    _unary("Reshape", _reshape, Attribute("shape", "sizes")),
-    _unary("Squeeze", _squeeze, _AXES),
-    _unary("Unsqueeze", _unsqueeze, _AXES),
-    _unary("Flatten", _flatten, _AXIS),
+    _unary("Transpose", _transpose, _moved(_transpose_at), Attribute("perm", "ints")),
+    _unary("Reshape", _reshape, _reshape_at, Attribute("shape", "sizes")),
+    _unary("Squeeze", _squeeze, _moved(_squeeze_at), _AXES),
+    _unary("Unsqueeze", _unsqueeze, _moved(_unsqueeze_at), _AXES),
+    _unary("Flatten", _flatten, _flatten_at, _AXIS),
     _unary(
         "Slice",
         _slice,
+        _moved(_slice_at),
         Attribute("starts", "ints"),
         Attribute("ends", "ints"),
         _AXES,
         Attribute("steps", "ints"),
     ),
-    _unary("Expand", _expand, Attribute("shape", "sizes")),
+    _unary(
+        "Expand",
+        _expand,
+        _moved(lambda a, x, i: broadcast_index(x, i)),
+        Attribute("shape", "sizes"),
+    ),
     Operator(
         "Pad",
         (Attribute("pads", "ints"), Attribute("value", "float", 0.0)),
         (1, 1),
         shaped(_pad, (1, 1), ANY),
+        _pad_at,
     ),
     Operator(
-        "Concat", (_AXIS,), (1, None), shaped(_concat, (1, None), ANY), data_movement=True
+        "Concat",
+        (_AXIS,),
+        (1, None),
+        shaped(_concat, (1, None), ANY),
+        _concat_at,
+        data_movement=True,
     ),
     Operator(
-        "Split", (_AXIS, Attribute("parts", "sizes")), (1, 1), _split, data_movement=True
+        "Split",
+        (_AXIS, Attribute("parts", "sizes")),
+        (1, 1),
+        _split,
+        _part_at,
+        data_movement=True,
     ),
-    Operator("Gather", (_AXIS,), (2, 2), _gather, data_movement=True),
+    Operator("Gather", (_AXIS,), (2, 2), _gather, _gather_at, data_movement=True),
 )

@@ -1,6 +1,10 @@
 """Matrix products."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from rulesets.judge import all_equal, equal
+from rulesets.meaning import Index, Meaning, Operand, Scalar, broadcast_index
 from rulesets.ops.spec import (
     FLOATS,
     NUMBERS,
@@ -35,8 +39,36 @@ def _gemm(attributes: Attributes, a: Shape, b: Shape, c: Shape = ()) -> Shape:
     return result
 
 
+def _matmul_at(m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index) -> Scalar:
+    x, y = xs
+    rows, columns = len(x.shape) > 1, len(y.shape) > 1
+    batch = i[: len(i) - rows - columns]
+    row, column = i[len(batch) : len(batch) + rows], i[len(i) - columns :]
+    left, right = broadcast_index(x.shape[:-2], batch), broadcast_index(y.shape[:-2], batch)
+    return m.sum(
+        x.shape[-1:], lambda k: x[(*left, *row, k)] * y[(*right, k, *column[:columns])]
+    )
+
+
+def _gemm_at(m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index) -> Scalar:
+    x, y, *bias = xs
+
+    def product(k: Any) -> Scalar:
+        left, right = (i[0], k), (k, i[1])
+        return (
+            x[left[::-1] if a["transA"] else left]
+            * y[right[::-1] if a["transB"] else right]
+        )
+
+    inner = x.shape[0 if a["transA"] else 1]
+    result = m.number(a["alpha"]) * m.sum((inner,), product)
+    for c in bias:
+        result = result + m.number(a["beta"]) * c[broadcast_index(c.shape, i)]
+    return result
+
+
 OPERATORS: tuple[Operator, ...] = (
-    Operator("MatMul", (), (2, 2), shaped(_matmul, (2, 2), NUMBERS)),
+    Operator("MatMul", (), (2, 2), shaped(_matmul, (2, 2), NUMBERS), _matmul_at),
     Operator(
         "Gemm",
         (
@@ -47,5 +79,6 @@ OPERATORS: tuple[Operator, ...] = (
         ),
         (2, 3),
         shaped(_gemm, (2, 3), FLOATS),
+        _gemm_at,
     ),
 )

@@ -2,8 +2,8 @@
 
 A *canonical operator* is an ONNX operator whose parameter inputs (axes, pads, target
 shapes, bounds) are attributes, and whose axes are counted from the front. Its meaning
-does not depend on an opset. A specification is written once; it now holds the shape rule,
-and the element rule will be one more field of `Operator`.
+does not depend on an opset. A specification is written once: a shape rule, and an element
+rule that says which scalar stands at an index (see `rulesets.meaning`).
 
 A float attribute is always a float32 value, as in ONNX, so that 0.2 written by hand and
 0.2 read from a model are one value.
@@ -17,6 +17,7 @@ from struct import pack, unpack
 from typing import Final
 
 from rulesets.errors import AttributeValueError, ShapeError
+from rulesets.meaning import ElementRule
 from rulesets.size import Poly, Size
 from rulesets.tensor import FLOATS, INTEGERS, NUMBERS, Shape, Tensor
 
@@ -85,6 +86,8 @@ class Operator:
             It raises `ShapeError` when the operator does not apply. Where sizes are
             symbolic, broadcasting axes are taken to fit, and axes that must be equal must
             be known to be.
+        element: The element rule: a meaning, complete attributes, arguments, an index; for
+            an operator with several results also which one. None: nothing can be said.
         commutative: Whether the arguments may be permuted.
         elementwise: Whether each result element depends only on the argument elements at
             the same, broadcast, index.
@@ -95,6 +98,7 @@ class Operator:
     attributes: tuple[Attribute, ...]
     arity: tuple[int, int | None]
     infer: InferRule
+    element: ElementRule | None = None
     commutative: bool = False
     elementwise: bool = False
     data_movement: bool = False

@@ -1,0 +1,301 @@
+"""Questions about integers that a proof leaves: Z3 answers them.
+
+A *fact* is a polynomial that is >= 0. Every non-linear monomial and every quotient is first
+taken for an integer of its own (stage a); then products of pairs of facts are added, each
+still linear in those integers (stage b); last, the monomials are products (stage c).
+What Z3 does not settle in time is not known: that never proves anything.
+
+z3 is imported when the first question is asked.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
+from types import ModuleType
+from typing import Any
+
+from rulesets.size import Monomial, Poly, Quotient, Size, symbols
+
+LINEAR_MS, NONLINEAR_MS = 3000, 1500
+MOST_PRODUCTS = 200
+
+type Weighted = Sequence[tuple[Fraction, frozenset[Poly]]]
+
+
+@lru_cache(maxsize=1)
+def z3_module() -> ModuleType:
+    import z3
+
+    return z3  # type: ignore[no-any-return]
+
+
+def quotients(size: Size) -> Iterator[Quotient]:
+    """Yield the quotients in a polynomial, inner ones too."""
+    if isinstance(size, Poly):
+        for monomial, _ in size.terms:
+            for atom, _ in monomial:
+                if isinstance(atom, Quotient):
+                    yield from quotients(atom.dividend)
+                    yield from quotients(atom.divisor)
+                    yield atom
+
+
+def quotient_facts(sizes: Iterable[Size]) -> tuple[Size, ...]:
+    """Return what defines the quotients in polynomials: 0 <= dividend - q·d < d."""
+    found = dict.fromkeys(atom for size in sizes for atom in quotients(size))
+    facts: list[Size] = []
+    for atom in found:
+        value = Poly(((((atom, 1),), 1),))
+        rest = atom.dividend - value * atom.divisor
+        facts += [rest, atom.divisor - 1 - rest]
+    return tuple(facts)
+
+
+def _nonlinear(size: Size) -> bool:
+    return isinstance(size, Poly) and any(
+        sum(power for _, power in monomial) > 1 for monomial, _ in size.terms
+    )
+
+
+class _Stage:
+    """One translation of polynomials into Z3 terms."""
+
+    def __init__(self, products: bool) -> None:
+        self.products = products
+        self.known: dict[Monomial, Any] = {}
+
+    def term(self, size: Size) -> Any:
+        if isinstance(size, int):
+            return z3_module().IntVal(size)
+        return z3_module().Sum(
+            [self.monomial(monomial) * number for monomial, number in size.terms]
+        )
+
+    def monomial(self, monomial: Monomial) -> Any:
+        if not monomial:
+            return z3_module().IntVal(1)
+        if monomial not in self.known:
+            if self.products and (len(monomial) > 1 or monomial[0][1] > 1):
+                made = z3_module().IntVal(1)
+                for atom, power in monomial:
+                    for _ in range(power):
+                        made = made * self.monomial(((atom, 1),))
+            else:
+                made = z3_module().Int(f"v{len(self.known)}")
+            self.known[monomial] = made
+        return self.known[monomial]
+
+
+def _products(facts: Sequence[Size], wanted: Sequence[Size]) -> list[Size]:
+    """Return products of two facts that share a monomial of degree 2 with a question."""
+    monomials = {
+        monomial
+        for size in (*wanted, *facts)
+        if isinstance(size, Poly)
+        for monomial, _ in size.terms
+        if sum(power for _, power in monomial) > 1
+    }
+    found: list[Size] = []
+    for one, other in combinations_with_replacement(facts, 2):
+        product = one * other
+        if isinstance(product, Poly) and any(m in monomials for m, _ in product.terms):
+            found.append(product)
+            if len(found) == MOST_PRODUCTS:
+                break
+    return found
+
+
+def _unsatisfiable(
+    facts: tuple[Size, ...],
+    constraints: tuple[Size, ...],
+    weighted: Weighted = (),
+    stages: int = 3,
+) -> bool:
+    """Say whether no integers fulfil all facts and constraints.
+
+    With `weighted`, whether none makes the weighted number of domains differ from 0.
+    """
+    domains = tuple(condition for _, domain in weighted for condition in domain)
+    everything = (*facts, *constraints, *domains)
+    everything = (*everything, *quotient_facts(everything))
+    relevant = _connected(everything, (*constraints, *domains))
+    hard = any(map(_nonlinear, (*relevant, *constraints, *domains)))
+    base = tuple(each for each in relevant if each not in set(domains))
+    for stage in range(stages if hard else 1):
+        more = _products(base, (*constraints, *domains)) if stage == 1 else []
+        if stage == 1 and not more:
+            continue
+        if _solve(_Stage(stage == 2), (*base, *more), constraints, weighted, stage):
+            return True
+    return False
+
+
+def _connected(facts: Iterable[Size], wanted: Iterable[Size]) -> tuple[Size, ...]:
+    """Return the facts that share names with the question, directly or not."""
+    names = frozenset().union(*map(symbols, wanted))
+    waiting = list(dict.fromkeys(facts))
+    kept: list[Size] = []
+    while True:
+        now = [each for each in waiting if isinstance(each, int) or symbols(each) & names]
+        if not now:
+            return tuple(kept)
+        kept += now
+        waiting = [each for each in waiting if each not in now]
+        names = names.union(*map(symbols, now))
+
+
+def _solve(
+    stage: _Stage,
+    facts: Iterable[Size],
+    constraints: Iterable[Size],
+    weighted: Weighted,
+    number: int,
+) -> bool:
+    z3 = z3_module()
+    solver = z3.Solver() if number == 2 else z3.SolverFor("QF_LIA")
+    solver.set("timeout", NONLINEAR_MS if number == 2 else LINEAR_MS)
+    for each in (*facts, *constraints):
+        solver.add(stage.term(each) >= 0)
+    if weighted:
+        scale = 1
+        for weight, _ in weighted:
+            scale *= weight.denominator
+        solver.add(
+            z3.Sum(
+                [
+                    z3.If(
+                        z3.And([stage.term(each) >= 0 for each in domain]),
+                        int(weight * scale),
+                        0,
+                    )
+                    for weight, domain in weighted
+                ]
+            )
+            != 0
+        )
+    return bool(solver.check() == z3.unsat)
+
+
+def _obvious(goal: Poly, facts: frozenset[Poly], positive: frozenset[str]) -> bool:
+    """Say whether a goal is >= 0 because its coefficients are, or but for one fact."""
+    if goal in facts or _coefficients_suffice(goal, positive):
+        return True
+    for fact in facts:
+        rest = goal - fact
+        if isinstance(rest, int):
+            if rest >= 0:
+                return True
+        elif len(rest.terms) < len(goal.terms) and _coefficients_suffice(rest, positive):
+            return True
+    return False
+
+
+def _coefficients_suffice(goal: Poly, positive: frozenset[str]) -> bool:
+    if not symbols(goal) <= positive:
+        return False
+    least = 0
+    for monomial, number in goal.terms:
+        if any(not isinstance(atom, str) for atom, _ in monomial):
+            return False
+        if monomial and number < 0:
+            return False
+        least += number
+    return least >= 0
+
+
+class Integers:
+    """Facts about integers, and what follows from them."""
+
+    def __init__(self, facts: Iterable[Size], positive: Iterable[str] = ()) -> None:
+        """Take facts (>= 0), and names of integers known to be >= 1."""
+        self.positive = frozenset(positive)
+        self.facts = frozenset(each for each in facts if isinstance(each, Poly))
+        self._all: tuple[Size, ...] = tuple(
+            [
+                *self.facts,
+                *(Poly(((((n, 1),), 1), ((), -1))) for n in sorted(self.positive)),
+            ]
+        )
+        self._answers: dict[object, bool] = {}
+
+    def with_facts(self, more: Iterable[Size]) -> "Integers":
+        """Return these and more facts."""
+        added = frozenset(each for each in more if isinstance(each, Poly)) - self.facts
+        return Integers(self.facts | added, self.positive) if added else self
+
+    def implied(self, goal: Size, stages: int = 3) -> bool:
+        """Say whether `goal >= 0` follows, going through so many stages."""
+        if isinstance(goal, int):
+            return goal >= 0
+        key = goal, stages
+        if key not in self._answers:
+            self._answers[key] = _obvious(
+                goal, self.facts, self.positive
+            ) or _unsatisfiable(self._all, (-goal - 1,), stages=stages)
+        return self._answers[key]
+
+    def equal(self, one: Size, other: Size) -> bool:
+        """Say whether two sizes are equal by the facts."""
+        return self.implied(one - other) and self.implied(other - one)
+
+    def impossible(self, constraints: Iterable[Size] = ()) -> bool:
+        """Say whether the facts and the constraints contradict one another."""
+        asked = tuple(dict.fromkeys(constraints))
+        if any(isinstance(each, int) and each < 0 for each in asked):
+            return True
+        key = ("impossible", frozenset(asked))
+        if key not in self._answers:
+            wanted = asked or self._all
+            self._answers[key] = any(
+                self._opposite(each) for each in asked
+            ) or _unsatisfiable(self._all, wanted)
+        return self._answers[key]
+
+    def _opposite(self, condition: Size) -> bool:
+        return isinstance(condition, Poly) and (-condition - 1) in self.facts
+
+    def cancels(self, weighted: Weighted) -> bool:
+        """Say whether the weighted number of domains a point lies in is always 0."""
+        totals: dict[frozenset[Poly], Fraction] = {}
+        for weight, domain in weighted:
+            kept = frozenset(each for each in domain if each not in self.facts)
+            totals[kept] = totals.get(kept, Fraction(0)) + weight
+        left = [(weight, domain) for domain, weight in totals.items() if weight]
+        if not left:
+            return True
+        if len(left) == 1 and not left[0][1]:
+            return self.impossible()
+        return _unsatisfiable(self._all, (), left)
+
+
+def same_union(
+    known: Integers, one: Sequence[frozenset[Poly]], other: Sequence[frozenset[Poly]]
+) -> bool:
+    """Say whether a point lies in a domain of the first list iff in one of the second."""
+    one, other = ([_unknown(known, d) for d in domains] for domains in (one, other))
+    if set(one) == set(other):
+        return True
+    return all(_covered(known, d, other) for d in one) and all(
+        _covered(known, d, one) for d in other
+    )
+
+
+def _unknown(known: Integers, domain: frozenset[Poly]) -> frozenset[Poly]:
+    return frozenset(each for each in domain if each not in known.facts)
+
+
+def _covered(
+    known: Integers, domain: frozenset[Poly], others: Sequence[frozenset[Poly]]
+) -> bool:
+    """Say whether every point of a domain lies in one of the others."""
+    if domain in others:
+        return True
+    here = known.with_facts(domain)
+    if any(all(here.implied(each) for each in other) for other in others):
+        return True
+    if len(others) > 4:
+        return False
+    # A point outside all others: one guard of each fails.
+    choices = product(*(sorted(other, key=str) for other in others))
+    return all(here.impossible([-each - 1 for each in chosen]) for chosen in choices)

@@ -1,0 +1,436 @@
+"""The proof of one rule: both sides in every scenario, element by element.
+
+The left side is assumed to be well-formed and to have no empty axis; equations that its
+shape rules and the conditions ask for are facts. The shapes of the right side are proved;
+what does not follow is noted as a condition. Then, at a symbolic index, the difference of
+the two elements must be 0, and every denominator and radicand of the right side must be one
+of the left side or obviously allowed.
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from rulesets.assume import Binding, assume, evaluate
+from rulesets.errors import RuleError, ShapeError
+from rulesets.expression import Call, Expression, Number, Parameter, Sequenced, Text
+from rulesets.judge import judging
+from rulesets.ops import OPERATORS
+from rulesets.rule import Rule
+from rulesets.scalar import Names
+from rulesets.scenario import DeadError, Scenario, State, scenarios
+from rulesets.symbolic import Asked, attribute, order_of
+from rulesets.symbols import NotModelledError, Symbols, Tensors, Value
+from rulesets.tensor import Tensor
+from rulesets.term import Apply, Literal, Select, Term, Variable
+from rulesets.values import Evidence, GaveUp
+
+type Results = tuple[Tensors, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a proof goes.
+
+    Attributes:
+        rank: The greatest rank of a tensor variable.
+        runs: The greatest number of runs through scenarios.
+        deadline: When to stop, in seconds of `time.monotonic`.
+        shapes: The shapes of the tensor variables, where they are not symbolic.
+        attributes: The values of the attribute variables, where they are not symbolic.
+    """
+
+    rank: int
+    runs: int
+    deadline: float
+    shapes: Mapping[str, tuple[int, ...]] | None = None
+    attributes: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a proof found.
+
+    Attributes:
+        holds: Whether every scenario is proved.
+        needs: Conditions that the right side needs, as texts.
+        reason: Why not, in one line.
+        checked: In how many scenarios elements were compared.
+        ranks: The ranks of the tensor variables in these scenarios.
+    """
+
+    holds: bool
+    needs: tuple[str, ...] = ()
+    reason: str = ""
+    checked: int = 0
+    ranks: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    reason: str
+    needs: tuple[str, ...]
+    ranks: frozenset[int]
+    compared: bool
+
+
+def prove(rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> Proof:
+    """Try to prove a rule without rest variables.
+
+    Args:
+        rule: The rule.
+        dtypes: The element types of the tensor variables.
+        limits: How far to go.
+    """
+    needs: dict[str, None] = {}
+    ranks: set[int] = set()
+    checked = 0
+    run = partial(_run, rule, dtypes, limits)
+    try:
+        for outcome in scenarios(run, State(), limits.runs):
+            if outcome.reason:
+                return Proof(False, tuple(needs), outcome.reason, checked)
+            checked += outcome.compared
+            if outcome.compared:
+                needs.update(dict.fromkeys(outcome.needs))
+                ranks |= outcome.ranks
+            if time.monotonic() > limits.deadline:
+                return Proof(False, tuple(needs), "out of time", checked)
+    except NotModelledError as error:
+        return Proof(False, tuple(needs), f"not modelled: {error}", checked)
+    except GaveUp as error:
+        return Proof(False, tuple(needs), str(error), checked)
+    if not checked:
+        return Proof(False, tuple(needs), "no scenario is well-formed", checked)
+    return Proof(True, tuple(needs), "", checked, frozenset(ranks))
+
+
+def _run(
+    rule: Rule, dtypes: Mapping[str, str], limits: Limits, scenario: Scenario
+) -> _Outcome:
+    """Compare both sides in one scenario."""
+    side = _Side(rule, dtypes, limits, scenario)
+    nothing = _Outcome("", (), frozenset(), compared=False)
+    with judging(scenario):
+        side.early()
+        try:
+            lefts = [side.left(term) for term in rule.lhs]
+        except ShapeError:
+            return nothing
+        for condition in rule.where:
+            assume(condition, side.binding)
+        for result in lefts:
+            for size in result.shape:
+                scenario.learn_at_least(size, 1)
+        if scenario.integers.impossible():
+            raise DeadError
+        scenario.right = True
+        side.binding.meaning = side.rights
+        try:
+            rights = [
+                side.right(term, left.dtype)
+                for term, left in zip(rule.rhs, lefts, strict=True)
+            ]
+            for left, right in zip(lefts, rights, strict=True):
+                if not _same_type(scenario, left, right):
+                    return nothing
+        except ShapeError:
+            # The engine's own shape check keeps the rule from applying.
+            return nothing
+        ranks = frozenset(
+            len(tensor.shape)
+            for name, tensor in side.binding.tensors.items()
+            if tensor.name
+        )
+        evidence = Evidence(scenario, side.lefts, side.rights, limits.deadline)
+        for left, right in zip(lefts, rights, strict=True):
+            reason = evidence.compare(left, right)
+            if reason:
+                where = f"ranks {side.ranks_text()}: " if side.ranks_text() else ""
+                return _Outcome(where + reason, tuple(scenario.needs), ranks, compared=True)
+        return _Outcome("", tuple(scenario.needs), ranks, compared=True)
+
+
+def _same_type(scenario: Scenario, left: Tensors, right: Tensors) -> bool:
+    if left.dtype != right.dtype or len(left.shape) != len(right.shape):
+        return False
+    return all(scenario.equal(a, b) for a, b in zip(left.shape, right.shape, strict=True))
+
+
+class _Side:
+    """Builds both sides of a rule in one scenario."""
+
+    def __init__(
+        self, rule: Rule, dtypes: Mapping[str, str], limits: Limits, scenario: Scenario
+    ) -> None:
+        self.rule = rule
+        self.dtypes = dtypes
+        self.limits = limits
+        self.scenario = scenario
+        names = Names()
+        real = rule.dtypes == "float"
+        self.lefts = Symbols(names, scenario, real_valued=real)
+        self.rights = Symbols(names, scenario, real_valued=real)
+        for side in (self.lefts, self.rights):
+            side.unrolled = limits.shapes is not None
+        self.binding = Binding(scenario, self.lefts)
+        self.bundles: dict[tuple[str, str], Any] = {}
+
+    def ranks_text(self) -> str:
+        """Return the shapes of the variables, for a message."""
+        return ", ".join(
+            f"{name}[{', '.join(map(str, tensor.shape))}]"
+            for name, tensor in self.binding.tensors.items()
+            if tensor.name
+        )
+
+    def early(self) -> None:
+        """Choose ranks, and drop those that a condition on ranks alone excludes."""
+        for term in self.rule.lhs:
+            for variable in _variables(term):
+                self.variable(variable)
+        for condition in self.rule.where:
+            if not condition.tensors and all(map(_only_ranks, condition.expressions)):
+                with suppress(RuleError):  # it speaks of a label
+                    assume(condition, self.binding)
+
+    def variable(self, name: str) -> Tensors:
+        """Return a tensor variable, its rank and sizes chosen."""
+        if name not in self.binding.tensors:
+            scenario = self.scenario
+            if self.limits.shapes is not None:
+                shape: tuple[Any, ...] = self.limits.shapes[name]
+            else:
+                rank = scenario.choose(("rank", name), range(self.limits.rank + 1))
+                shape = tuple(
+                    scenario.symbol(f"{name}.{axis}", f"(dim ?{name} {axis})")
+                    for axis in range(rank)
+                )
+            known = scenario.state.reals.get(name)
+
+            def element(index: Any) -> Value:
+                if known is not None:
+                    return Value(self.lefts, known)
+                return self.lefts.read(name, index)
+
+            dtype = self.dtypes.get(name, "float32")
+            self.binding.tensors[name] = Tensors(self.lefts, shape, dtype, element, name)
+        return self.binding.tensors[name]
+
+    # -- terms ---------------------------------------------------------------------------
+
+    def left(self, term: Term) -> Tensors:
+        """Return what a term of the left side yields."""
+        match term:
+            case Variable(name=name):
+                return self.variable(name)
+            case Literal(value=value):
+                return self.literal(value, "float32", self.lefts, id(term), left=True)
+            case Apply():
+                arguments = [self._left_argument(each) for each in term.arguments]
+                attributes = self.bind(term, arguments)
+                results = self.applied(term.op, attributes, arguments, self.lefts)
+                for result in results:
+                    for size in result.shape:
+                        self.scenario.learn_at_least(size, 1)
+                if term.label is not None:
+                    self.binding.tensors[term.label] = results[0]
+                return results[0] if len(results) == 1 else _Several(results)
+        raise NotModelledError(f"the term {term}")
+
+    def _left_argument(self, term: Term) -> Tensors:
+        return self.left(term)
+
+    def literal(
+        self, value: float, dtype: str, meaning: Symbols, key: int = 0, *, left: bool
+    ) -> Tensors:
+        """Return a constant; on the left it has one element and any rank."""
+        number = meaning.number(float(value))
+        rank = 0
+        if left:
+            rank = self.scenario.choose(("literal", key), range(self.limits.rank + 1))
+        return Tensors(meaning, (1,) * rank, dtype, lambda index: number)
+
+    def right(self, term: Term, dtype: str) -> Tensors:
+        """Return what a term of the right side yields."""
+        match term:
+            case Variable(name=name):
+                return self.binding.tensors[name]
+            case Select(name=name, index=index):
+                position = evaluate(index, self.binding)
+                if f"{name}.{position}" not in self.binding.tensors:
+                    raise ShapeError(f"?{name} has no element {position}")
+                return self.binding.tensors[f"{name}.{position}"]
+            case Literal(value=value):
+                return self.literal(value, dtype, self.rights, left=False)
+            case Apply():
+                arguments = [self.right(each, dtype) for each in term.arguments]
+                attributes = self.computed(term)
+                results = self.applied(term.op, attributes, arguments, self.rights)
+                return results[0] if len(results) == 1 else _Several(results)
+        raise NotModelledError(f"the term {term}")
+
+    def applied(
+        self, op: str, attributes: Mapping[str, Any], arguments: list[Tensors], m: Symbols
+    ) -> Results:
+        """Apply an operator."""
+        if op == "Output":
+            (source,) = arguments
+            index = attributes["index"]
+            outputs = source.results if isinstance(source, _Several) else (source,)
+            if not 0 <= index < len(outputs):
+                raise ShapeError("no such output")
+            return (outputs[index],)
+        if any(isinstance(each, _Several) for each in arguments):
+            raise NotModelledError("several results as one argument")
+        operator = OPERATORS[op]
+        types = tuple(Tensor(each.dtype, each.shape) for each in arguments)
+        results = operator.infer(attributes, types)
+        element = operator.element
+        if element is None:
+            raise NotModelledError(f"operator {op}")
+
+        def at(output: int, index: Any) -> Any:
+            which = (output,) if output else ()
+            return element(m, attributes, arguments, index, *which)
+
+        return tuple(
+            Tensors(m, tensor.shape or (), tensor.dtype, partial(at, output))
+            for output, tensor in enumerate(results)
+        )
+
+    # -- attributes ----------------------------------------------------------------------
+
+    def bind(self, term: Apply, arguments: list[Tensors]) -> dict[str, Any]:
+        """Bind the attributes of an application of the left side."""
+        operator = OPERATORS[term.op]
+        mentioned = dict(term.attributes)
+        inputs = tuple(Tensor(each.dtype, each.shape) for each in _spread(arguments))
+        known: dict[str, Any] = {}
+        for name in order_of(term.op, [each.name for each in operator.attributes]):
+            asked = partial(
+                Asked,
+                self.scenario,
+                self.lefts,
+                term.op,
+                inputs,
+                known,
+                rank=self.limits.rank,
+            )
+            if name in mentioned:
+                known[name] = self.pattern(
+                    mentioned[name], name, asked, operator.kinds[name]
+                )
+            elif term.bundle is not None:
+                known[name] = self.bundled(term.bundle, name, asked)
+            else:
+                known[name] = operator.defaults[name]
+        return known
+
+    def bundled(self, bundle: str, name: str, asked: Any) -> Any:
+        """Return an attribute of a bundle."""
+        if (bundle, name) not in self.bundles:
+            given = (self.limits.attributes or {}).get(f"..{bundle}")
+            if self.limits.attributes is not None:
+                found = dict(given or ())
+                operator = OPERATORS[asked.args[2]]
+                self.bundles[bundle, name] = found.get(name, operator.defaults.get(name))
+            else:
+                key = f"..{bundle}.{name}"
+                self.bundles[bundle, name] = attribute(asked(key=key, text=key), name)
+        return self.bundles[bundle, name]
+
+    def pattern(self, pattern: Expression, name: str, asked: Any, kind: str) -> Any:
+        """Return the value of an attribute that the left side mentions."""
+        match pattern:
+            case Number(value=value):
+                return float(value) if kind in ("float", "floats") else value
+            case Text(value=text):
+                return text
+            case Parameter(name=variable):
+                return self.attribute_variable(variable, name, asked, None)
+            case Sequenced(items=items):
+                members = []
+                for position, item in enumerate(items):
+                    if isinstance(item, Parameter):
+                        value = self.attribute_variable(item.name, name, asked, position)
+                    else:
+                        assert isinstance(item, Number)
+                        value = item.value
+                    members.append(value)
+                return tuple(members)
+        raise NotModelledError(f"the pattern {pattern}")
+
+    def attribute_variable(
+        self, variable: str, name: str, asked: Any, position: int | None
+    ) -> Any:
+        """Return an attribute variable, chosen where it stands first."""
+        bound = self.binding.attributes
+        if variable not in bound:
+            if self.limits.attributes is not None:
+                bound[variable] = self.limits.attributes[variable]
+            else:
+                question = asked(key=f"?{variable}", text=f"?{variable}")
+                bound[variable] = attribute(question, name, position)
+        return bound[variable]
+
+    def computed(self, term: Apply) -> dict[str, Any]:
+        """Compute the attributes of an application of the right side."""
+        operator = OPERATORS[term.op]
+        given = dict(operator.defaults)
+        if term.bundle is not None:
+            for (bundle, name), value in self.bundles.items():
+                if bundle == term.bundle and name in operator.kinds:
+                    given[name] = value
+        for name, expression in term.attributes:
+            given[name] = evaluate(expression, self.binding)
+        for name, kind in operator.kinds.items():
+            if name not in given:
+                raise ShapeError(f"attribute {name} is missing")
+            value = given[name]
+            if kind == "int" and isinstance(value, float):
+                raise ShapeError(f"attribute {name} is no whole number")
+            if kind == "float" and isinstance(value, int | Fraction):
+                given[name] = float(value)
+        return given
+
+
+class _Several(Tensors):
+    """The results of an operator with several."""
+
+    def __init__(self, results: Results) -> None:
+        first = results[0]
+        super().__init__(first.of, first.shape, first.dtype, first.element)
+        self.results = results
+
+
+def _spread(arguments: list[Tensors]) -> list[Tensors]:
+    return [
+        result
+        for each in arguments
+        for result in (each.results if isinstance(each, _Several) else (each,))
+    ]
+
+
+def _variables(term: Term) -> list[str]:
+    match term:
+        case Variable(name=name):
+            return [name]
+        case Apply(arguments=arguments):
+            return [name for each in arguments for name in _variables(each)]
+    return []
+
+
+def _only_ranks(expression: Expression) -> bool:
+    match expression:
+        case Number():
+            return True
+        case Call(function="rank"):
+            return True
+        case Call(function=name, arguments=arguments):
+            return name in "+-*" and all(map(_only_ranks, arguments))
+    return False
