@@ -13,7 +13,7 @@ from tensat.errors import (
     UsageError,
     WriteError,
 )
-from tensat.optimize import Result
+from tensat.optimize import Result, versions
 from tensat.options import Options
 from tensat.report import ModelSummary, Report
 from tensat.stages import Progress
@@ -35,8 +35,11 @@ __all__ = [
     "UnsoundRuleError",
     "UsageError",
     "WriteError",
+    "__version__",
     "export_onnx",
     "load_onnx",
     "new_graph",
     "optimize",
 ]
+
+__version__ = versions()["tensat"]

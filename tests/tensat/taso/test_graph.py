@@ -204,7 +204,7 @@ def test_random_weights_come_from_the_seed() -> None:
     def proto(seed: int) -> bytes:
         graph = tensat.new_graph(seed=seed)
         graph.matmul(graph.new_input(dims=(1, 4)), graph.new_weight(dims=(4, 4)))
-        return tensat.export_onnx(graph).SerializeToString()
+        return bytes(tensat.export_onnx(graph).SerializeToString())
 
     assert proto(0) == proto(0) != proto(1)
 

@@ -171,8 +171,9 @@ def test_windows(
             return g.conv2d(
                 input=x, weight=weight(g, kernel), strides=step, padding=padding
             )
-        pool = g.maxpool2d if kind == "maxpool2d" else g.avgpool2d
-        return pool(input=x, kernels=(size, size), strides=step, padding=padding)
+        if kind == "maxpool2d":
+            return g.maxpool2d(x, (size, size), step, padding)
+        return g.avgpool2d(input=x, kernels=(size, size), strides=step, padding=padding)
 
     (found,), handle = built(build)
     if kind == "conv2d":
@@ -183,8 +184,8 @@ def test_windows(
     else:
         filler = -np.inf if kind == "maxpool2d" else np.nan
         views = _windows(_padded(X, *pads, filler), size, stride)
-        reduce = np.max if kind == "maxpool2d" else np.nanmean
-        want = reduce(views, axis=(-2, -1))
+        axes = (-2, -1)
+        want = views.max(axes) if kind == "maxpool2d" else np.nanmean(views, axis=axes)
     assert handle.dims == found.shape
     if padding == "SAME":
         assert found.shape[2] == -(-6 // stride)
@@ -235,8 +236,8 @@ def test_batchnorm_honours_epsilon(epsilon: float, used: float) -> None:
     var = np.abs(var) + 0.1
 
     def build(g: TasoGraph, x: TensorHandle) -> TensorHandle:
-        parameters = [weight(g, one) for one in (scale, bias, mean, var)]
-        return g.batchnorm(x, *parameters, epsilon=epsilon)
+        s, b, m, v = (weight(g, one) for one in (scale, bias, mean, var))
+        return g.batchnorm(x, s, b, m, v, epsilon=epsilon)
 
     (found,), _ = built(build)
     s, b, m, v = (one.reshape(4, 1, 1) for one in (scale, bias, mean, var))
