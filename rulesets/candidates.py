@@ -48,7 +48,7 @@ def candidates(
     lhs, rhs = layer.lhs.take(ordered), layer.rhs.take(ordered)
     found: dict[Equation, None] = {}
     for done, equation in enumerate(_equations(bank, lhs, rhs)):
-        if equation is not None and _constants(equation) <= MOST_CONSTANTS:
+        if equation is not None and _few_constants(bank.family, equation):
             found.setdefault(equation)
         if progress is not None and done % 1000 == 0:
             progress(done)
@@ -74,9 +74,11 @@ def _calls(term: Ground) -> int:
     return sum(isinstance(each, Node) for each in subterms(term))
 
 
-def _constants(equation: Equation) -> int:
-    """Constant parts of both sides together, an equal one on both sides counted once."""
-    return max(len(_constant_parts(side)) for side in (equation.lhs, equation.rhs))
+def _few_constants(family: Family, equation: Equation) -> bool:
+    """Whether a side has at most one constant, and nothing of constants alone."""
+    parts = [_constant_parts(side) for side in (equation.lhs, equation.rhs)]
+    given = all(each in family.constants for found in parts for each in found)
+    return given and max(map(len, parts)) <= MOST_CONSTANTS
 
 
 def _constant_parts(term: Ground) -> list[Ground]:

@@ -4,7 +4,8 @@ RulesetsError
 ├── SizeError                 a symbolic size cannot be computed
 ├── RuleError                 a rule is wrong; the text names the rule and what is possible
 │   ├── TermError             a text is no term, expression or condition; says where
-│   └── RuleFileError         a file of rules is wrong; names file, line and rule
+│   ├── RuleFileError         a file of rules is wrong; names file, line and rule
+│   └── CorpusError           no sizes fit a published equation
 └── OperatorError             an operator is used in a way it does not have
     ├── UnknownOperatorError
     ├── AttributeValueError
@@ -61,3 +62,7 @@ class TermError(RuleError):
 
 class RuleFileError(RuleError):
     """A file of rules is wrong; the text names file, line and rule."""
+
+
+class CorpusError(RuleError):
+    """No sizes fit a published equation."""

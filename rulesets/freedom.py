@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from rulesets.equation import Equation
-from rulesets.errors import OperatorError, SizeError
+from rulesets.errors import OperatorError, ShapeError, SizeError
 from rulesets.ground import FLOAT, Ground, Leaf, Node, leaves, outputs_of, resize, shape_of
 from rulesets.ops import OPERATORS, Frozen, Value
 from rulesets.size import Broadcast, Poly, Size, substitute, symbol, symbols
@@ -24,34 +24,41 @@ from rulesets.tensor import Tensor
 MOST_PLACES = 11
 """Places of one symbol up to which two-block partitions are tried."""
 
+type Equations = tuple[Equation, ...]
 type Blocks = dict[str, str]
 """The symbol of each place, and the symbol of its block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """An equation whose sizes are as free as its shapes allow.
+    """Equations whose sizes are as free as their shapes allow.
 
     Attributes:
-        equation: The equation over block symbols.
+        equations: The equations over block symbols.
         places: For each block, the places in it: ``name.axis`` of a leaf, or an attribute.
-        forced: Pairs of places that the left side's validity makes equal.
+        forced: Pairs of places that the left sides' validity makes equal.
     """
 
-    equation: Equation
+    equations: tuple[Equation, ...]
     places: dict[str, tuple[str, ...]]
     forced: frozenset[frozenset[str]]
 
 
-def free(equation: Equation) -> Freed:
-    """Give every size of an equation as much freedom as it can have."""
-    split, places = _apart(equation)
+def free(*equations: Equation) -> Freed:
+    """Give every size of equations over common leaves as much freedom as it can have.
+
+    Raises:
+        ShapeError: The equations are ill-shaped as they are.
+    """
+    split, places = _apart(equations)
+    whole = {place: name for name, found in places.items() for place in found}
     blocks: Blocks = {}
     for name, found in places.items():
-        merged = {place: other for other, each in places.items() for place in each}
-        blocks.update(_finest(found, name, partial(_valid_with, split, merged)))
+        blocks.update(_finest(found, name, partial(_valid_with, split, whole)))
     if not _valid(split, blocks):
-        blocks = {place: name for name, found in places.items() for place in found}
+        if not _valid(split, whole):
+            raise ShapeError(f"both sides must be of equal shape; found {equations[0]}")
+        blocks = whole
     forced = _forced(split, places)
     grouped: dict[str, tuple[str, ...]] = defaultdict(tuple)
     for place, block in blocks.items():
@@ -59,19 +66,19 @@ def free(equation: Equation) -> Freed:
     return Freed(_with(split, blocks), dict(grouped), forced)
 
 
-def _valid_with(split: Equation, merged: Blocks, blocks: Blocks) -> bool:
+def _valid_with(split: Equations, merged: Blocks, blocks: Blocks) -> bool:
     return _valid(split, {**merged, **blocks})
 
 
-def _with(equation: Equation, blocks: Blocks) -> Equation:
+def _with(equations: Equations, blocks: Blocks) -> Equations:
     values: dict[str, Size] = {place: symbol(block) for place, block in blocks.items()}
-    return Equation(resize(equation.lhs, values), resize(equation.rhs, values))
+    return tuple(Equation(resize(e.lhs, values), resize(e.rhs, values)) for e in equations)
 
 
 # -- places ------------------------------------------------------------------------------
 
 
-def _apart(equation: Equation) -> tuple[Equation, dict[str, list[str]]]:
+def _apart(equations: Equations) -> tuple[Equations, dict[str, list[str]]]:
     """Give every place a symbol of its own; the places of each old symbol."""
     places: dict[str, list[str]] = defaultdict(list)
     made: dict[Leaf, Leaf] = {}
@@ -107,7 +114,8 @@ def _apart(equation: Equation) -> tuple[Equation, dict[str, list[str]]]:
             )
         return Node(term.op, frozen[key], arguments)
 
-    return Equation(spread(equation.lhs), spread(equation.rhs)), dict(places)
+    apart = tuple(Equation(spread(one.lhs), spread(one.rhs)) for one in equations)
+    return apart, dict(places)
 
 
 def _placed(value: object, at: str, place: Callable[[Size, str], Size]) -> Value:
@@ -135,14 +143,16 @@ def _finest(found: list[str], name: str, valid: Callable[[Blocks], bool]) -> Blo
 # -- validity ----------------------------------------------------------------------------
 
 
-def _valid(equation: Equation, blocks: Blocks) -> bool:
-    one = _with(equation, blocks)
-    try:
-        if shape_of(one.lhs) != shape_of(one.rhs):
+def _valid(equations: Equations, blocks: Blocks) -> bool:
+    for one in _with(equations, blocks):
+        try:
+            if shape_of(one.lhs) != shape_of(one.rhs):
+                return False
+        except (OperatorError, SizeError):
             return False
-    except (OperatorError, SizeError):
-        return False
-    return not any(map(_grows, (*_nodes(one.lhs), *_nodes(one.rhs))))
+        if any(map(_grows, (*_nodes(one.lhs), *_nodes(one.rhs)))):
+            return False
+    return True
 
 
 def _nodes(term: Ground) -> Iterator[Node]:
@@ -163,10 +173,12 @@ def _grows(one: Node) -> bool:
     )
 
 
-def _forced(split: Equation, places: dict[str, list[str]]) -> frozenset[frozenset[str]]:
-    """Pairs of places that are equal wherever the left side is well-shaped."""
+def _forced(split: Equations, places: dict[str, list[str]]) -> frozenset[frozenset[str]]:
+    """Pairs of places that are equal wherever the left sides are well-shaped."""
     pairs = set()
-    own = {p for leaf in leaves(split.lhs) for size in leaf.shape for p in symbols(size)}
+    sides = [one.lhs for one in split]
+    found_leaves = {leaf for side in sides for leaf in leaves(side)}
+    own = {p for leaf in found_leaves for size in leaf.shape for p in symbols(size)}
     for name, found in places.items():
         mine = [place for place in found if place in own or place.startswith("@")]
         merged = {place: other for other, each in places.items() for place in each}
@@ -176,7 +188,8 @@ def _forced(split: Equation, places: dict[str, list[str]]) -> frozenset[frozense
                 place: symbol(block) for place, block in {**merged, **blocks}.items()
             }
             try:
-                _loose(resize(split.lhs, values))
+                for side in sides:
+                    _loose(resize(side, values))
             except (OperatorError, SizeError):
                 return False
             return True

@@ -7,17 +7,18 @@ equality of sizes that the left side does not force by itself.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rulesets.equation import Equation
-from rulesets.errors import RuleError
+from rulesets.errors import RuleError, ShapeError
 from rulesets.freedom import Freed, free
-from rulesets.ground import Ground, Leaf, Node, leaves, numbers, subterms
+from rulesets.ground import Ground, Leaf, Node, leaves, numbers, rename, subterms
 from rulesets.rule import Rule
-from rulesets.size import Poly, Size, evaluate, symbols
+from rulesets.size import Poly, Size, evaluate, symbol, symbols
 from rulesets.store import parse_file
 
-BATCH_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = "abcdefghijklmnoqrsuvwxyz"
+"""Names of tensors; ``t`` is an element type and ``p0`` a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,9 @@ class Law:
     rules: tuple[Rule, ...]
 
 
+type Sides = tuple[Ground, ...]
+
+
 class _UnwritableError(Exception):
     """This direction cannot be a rule: something on the right is not bound on the left."""
 
@@ -52,19 +56,48 @@ def law(
         env: Values for the symbols, for the instance.
         tag: What rounding does.
     """
-    freed = free(equation)
+    changed, env = _plain((equation,), env)
+    try:
+        freed = free(*changed)
+    except ShapeError:
+        return None
     values = _block_values(freed, env)
     texts: list[str] = []
     rules: list[Rule] = []
-    sides = (freed.equation.lhs, freed.equation.rhs)
-    for lhs, rhs, suffix in ((*sides, ""), (*sides[::-1], ".reverse")):
+    (one,) = freed.equations
+    for lhs, rhs, suffix in ((one.lhs, one.rhs, ""), (one.rhs, one.lhs, ".reverse")):
         try:
-            text = _Writer(freed, values).rule(lhs, rhs, name + suffix, tag, bool(suffix))
+            writer = _Writer(freed, values)
+            text = writer.rule((lhs,), (rhs,), name + suffix, tag, bool(suffix))
             rules += parse_file(text, "generated.toml")
         except (_UnwritableError, RuleError):
             continue
         texts.append(text)
     return Law(name, equation, tuple(texts), tuple(rules)) if texts else None
+
+
+def merging(
+    pair: tuple[Equation, Equation], name: str, env: Mapping[str, int], tag: str = "exact"
+) -> Law | None:
+    """Write two equations as one rule with two roots, from their right sides to their left.
+
+    Args:
+        pair: Left sides are the two outputs of one Split, right sides what they equal.
+        name: The name of the rule.
+        env: Values for the symbols, for the instance.
+        tag: What rounding does.
+    """
+    turned, env = _plain(tuple(Equation(one.rhs, one.lhs) for one in pair), env)
+    try:
+        freed = free(*turned)
+        first, second = freed.equations
+        text = _Writer(freed, _block_values(freed, env)).rule(
+            (first.lhs, second.lhs), (first.rhs, second.rhs), name, tag, False
+        )
+        rules = parse_file(text, "generated.toml")
+    except (_UnwritableError, RuleError, ShapeError):
+        return None
+    return Law(name, pair[0], (text,), rules)
 
 
 def name_of(equation: Equation, taken: Iterable[str]) -> str:
@@ -84,6 +117,34 @@ def _operators(term: Ground) -> list[str]:
     inner = [name for argument in term.arguments for name in _operators(argument)]
     own = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", term.op).lower().replace("mat-mul", "matmul")
     return inner if term.op == "Output" else [own, *inner]
+
+
+def _plain(
+    equations: tuple[Equation, ...], env: Mapping[str, int]
+) -> tuple[tuple[Equation, ...], Mapping[str, int]]:
+    """Give axes of composite size (of leaves that stand for subterms) a symbol each."""
+    values = dict(env)
+    names: dict[Size, Size] = {}
+
+    def plain(size: Size) -> Size:
+        if isinstance(size, int) or len(size.terms) == 1 == len(symbols(size)):
+            return size
+        if size not in names:
+            name = f"{'z' * (len(names) + 1)}"
+            names[size] = symbol(name)
+            values[name] = evaluate(size, env)
+        return names[size]
+
+    found = {
+        leaf for one in equations for side in (one.lhs, one.rhs) for leaf in leaves(side)
+    }
+    shapes: dict[Leaf, Ground] = {
+        leaf: replace(leaf, shape=tuple(map(plain, leaf.shape))) for leaf in found
+    }
+    changed = tuple(
+        Equation(rename(e.lhs, shapes), rename(e.rhs, shapes)) for e in equations
+    )
+    return (changed, values) if names else (equations, env)
 
 
 def _block_values(freed: Freed, env: Mapping[str, int]) -> dict[str, int]:
@@ -107,24 +168,26 @@ class _Writer:
     instance: dict[str, str] = field(default_factory=dict)
     parameters: int = 0
 
-    def rule(self, lhs: Ground, rhs: Ground, name: str, tag: str, back: bool) -> str:
+    def rule(self, lhs: Sides, rhs: Sides, name: str, tag: str, back: bool) -> str:
         """Return the table of the rule."""
-        if isinstance(lhs, Leaf) or not lhs.arguments or lhs in set(subterms(rhs)):
-            raise _UnwritableError  # no operator to match, or a rule that never ends
-        own = leaves(lhs)
-        if not set(leaves(rhs)) <= set(own):
+        made = {term for side in rhs for term in subterms(side)}
+        for side in lhs:
+            if isinstance(side, Leaf) or not side.arguments or side in made:
+                raise _UnwritableError  # no operator to match, or a rule that never ends
+        own = tuple(dict.fromkeys(leaf for side in lhs for leaf in leaves(side)))
+        if not {leaf for side in rhs for leaf in leaves(side)} <= set(own):
             raise _UnwritableError
-        for leaf, letter in zip(own, BATCH_LETTERS, strict=False):
+        for leaf, letter in zip(own, LETTERS, strict=False):
             self.names[leaf.name] = letter
             self.instance[letter] = ",".join(map(str, numbers(leaf.shape, self.values)))
         self._sizes(own, back)
-        left = self._left(lhs)
-        right = self._right(rhs)
+        left = [self._left(side) for side in lhs]
+        right = [self._right(side) for side in rhs]
         lines = [
             "[[rule]]",
             f'name = "{name}"',
-            f"lhs = '{left}'",
-            f"rhs = '{right}'",
+            f"lhs = {_listed(left)}",
+            f"rhs = {_listed(right)}",
             f"where = [{', '.join(f'"{each}"' for each in dict.fromkeys(self.where))}]",
             f'float = {{ tag = "{tag}" }}',
             f"instances = [{{ {', '.join(self._given())} }}]",
@@ -147,6 +210,8 @@ class _Writer:
                 if isinstance(size, int):
                     self.where.append(f"dim ?{letter} {axis} = {size}")
                     continue
+                if size != _only(list(symbols(size))[:1]):
+                    raise _UnwritableError
                 (block,) = symbols(size)
                 if block not in self.known:
                     self.known[block] = here
@@ -169,13 +234,20 @@ class _Writer:
         if isinstance(term, Leaf):
             return f"?{self.names[term.name]}"
         inner = [self._left(argument) for argument in term.arguments]
-        return _written(term, [(n, self._bound(v)) for n, v in term.attributes], inner)
+        if dict(term.attributes).get("dtype") is not None:
+            self.instance["t"] = '"float64"'
+        given = [(n, "?t" if n == "dtype" else self._bound(v)) for n, v in term.attributes]
+        return _written(term, given, inner)
 
     def _right(self, term: Ground) -> str:
         if isinstance(term, Leaf):
             return f"?{self.names[term.name]}"
         inner = [self._right(argument) for argument in term.arguments]
-        return _written(term, [(n, self._computed(v)) for n, v in term.attributes], inner)
+        dtype = f"(dtype ?{next(iter(self.names.values()))})" if self.names else "?t"
+        given = [
+            (n, dtype if n == "dtype" else self._computed(v)) for n, v in term.attributes
+        ]
+        return _written(term, given, inner)
 
     def _bound(self, value: object) -> str:
         """An attribute on the left: sizes become variables with a condition."""
@@ -218,8 +290,14 @@ class _Writer:
         return terms[0] if len(terms) == 1 else f"(+ {' '.join(terms)})"
 
 
-def _only(names: list[str]) -> Poly:
-    return Poly((((((names[0], 1),)), 1),))
+def _listed(texts: list[str]) -> str:
+    if len(texts) == 1:
+        return f"'{texts[0]}'"
+    return "[\n" + "".join(f"  '{text}',\n" for text in texts) + "]"
+
+
+def _only(names: list[str]) -> Size:
+    return symbol(names[0])
 
 
 def _literal(value: object) -> str:
@@ -227,6 +305,6 @@ def _literal(value: object) -> str:
 
 
 def _written(term: Node, attributes: list[tuple[str, str]], inner: list[str]) -> str:
-    shown = [f"{name}={value}" for name, value in attributes if name != "dtype"]
+    shown = [f"{name}={value}" for name, value in attributes]
     head = f"{term.op}[{', '.join(shown)}]" if shown else term.op
     return f"({' '.join([head, *inner])})"
