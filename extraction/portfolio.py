@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from extraction.deadline import Deadline
 from extraction.incumbent import best, better_greedy, repair
-from extraction.model import Cut, build
+from extraction.model import Cut, Program, build
 from extraction.problem import Problem, Reduced, cost_of, needed, restrict
 from extraction.reduce import reduce, solvable
 from extraction.relax import relax
@@ -32,11 +32,14 @@ MANY_ROUNDS = 12
 PATIENCE = 2.5
 """The relaxation's slice in others' slices; it stops by itself when it stalls."""
 
+OPENING = 0.4
+"""HiGHS's first slice where cycles are few: it ends at once or is not the right one."""
+
 SMALL = 1000
 """E-nodes up to which CP-SAT comes before HiGHS."""
 
 LARGE = 2500
-"""E-nodes above which HiGHS comes first where cycles are many, and CP-SAT last."""
+"""E-nodes above which HiGHS comes first and CP-SAT last."""
 
 TANGLED = 0.3
 """Share of e-classes on cycles from which CP-SAT comes first."""
@@ -57,7 +60,6 @@ class PartSearch:
         bound: No choice costs less.
         proven: Whether `chosen` is optimal.
         rounds: Solver calls so far.
-        stalled: Whether the relaxation has nothing more to give.
     """
 
     def __init__(self, problem: Problem, task: Task) -> None:
@@ -70,7 +72,6 @@ class PartSearch:
         self.bound = 0.0
         self.proven = False
         self.rounds = 0
-        self.stalled = False
 
     def run(self) -> None:
         """Take turns until the choice is proven optimal or time is up."""
@@ -80,7 +81,7 @@ class PartSearch:
             for act in self._acts(turn):
                 left = self.task.deadline.left
                 end = self.task.deadline
-                length = slice_ * PATIENCE if act == self.tighten else slice_
+                length = slice_ * self._weight(act, turn)
                 act(end if left < 1.5 * length else end.sooner(length))
                 if self.over():
                     break
@@ -94,21 +95,26 @@ class PartSearch:
     def _acts(self, turn: int) -> list[Callable[[Deadline], None]]:
         program = self.task.program
         count = len(program.nodes)
-        tangled = len(program.tangled) > TANGLED * len(program.problem.members)
         acts: list[Callable[[Deadline], None]] = []
         if count > LARGE:
             acts = [self.ask_highs, self.tighten]
-            if not tangled:
-                acts.reverse()
             if turn or count <= HUGE:
                 acts.append(self.ask_cpsat)
-        elif tangled or (program.tangled and count <= SMALL):
+        elif _is_tangled(program) or (program.tangled and count <= SMALL):
             acts = [self.ask_cpsat, self.tighten, self.ask_highs]
         elif count <= SMALL:
             acts = [self.tighten, self.ask_cpsat, self.ask_highs]
         else:
             acts = [self.tighten, self.ask_highs, self.ask_cpsat]
-        return [act for act in acts if act != self.tighten or not self.stalled]
+        return acts
+
+    def _weight(self, act: Callable[[Deadline], None], turn: int) -> float:
+        program = self.task.program
+        if act == self.tighten:
+            return PATIENCE
+        if turn == 0 and act == self.ask_highs and not _is_tangled(program):
+            return OPENING
+        return 1.0
 
     def ask_highs(self, end: Deadline) -> None:
         """Give HiGHS a turn."""
@@ -128,7 +134,6 @@ class PartSearch:
             self._adopt(relaxed.chosen)
             self.task = replace(self.task, cuts=relaxed.cuts)
             again = self._shrink(relaxed.keep, end)
-            self.stalled = relaxed.stalled and not again
 
     def _learn(self, answer: Answer) -> None:
         self.rounds += answer.rounds
@@ -175,6 +180,10 @@ class PartSearch:
         self.task = replace(self.task, program=program, hint=hint, cuts=cuts)
         self._adopt(hint)
         return True
+
+
+def _is_tangled(program: Program) -> bool:
+    return len(program.tangled) > TANGLED * len(program.problem.members)
 
 
 def carry(cuts: Sequence[Cut], reduced: Reduced) -> tuple[Cut, ...]:
