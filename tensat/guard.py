@@ -27,7 +27,7 @@ Series = tuple[Sequence[float], Sequence[float], Sequence[float]]
 """Seconds of the original, the candidate, and the original's other session, by round."""
 
 _SETS = 3  # sessions are made anew so often before a close race is decided
-_LONGEST = 20.0  # seconds of racing after which no new sessions are made: large models
+_LONGEST = 6.0  # seconds of racing after which no new sessions are made: large models
 _LEAST_SPREAD = 0.005  # no clock here is better
 
 

@@ -44,6 +44,12 @@ from tensat.stages import Clock, Progress
 SAME = 1e-6
 """Relative difference below which two predicted costs are one."""
 
+VISIBLE = 2e-3
+"""Relative gain below which timing cannot show anything."""
+
+SMALL = 1e-3
+"""Seconds below which nodes count in themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -137,7 +143,8 @@ class _Job:
                     (self.options.seed, self.options.seed + 1),
                 )  # fmt: skip
             except ExecutionError as error:
-                return self.keep(f"The original is kept: {error}")
+                text = str(error).replace(str(path), "the file")
+                return self.keep(f"The original is kept: {text}")
             feeds = inputs.feeds(self.options.seed)
             sizes = bind_sizes(self.graph, inputs.shapes, str(path), feeds, self.runtime)
         try:
@@ -203,10 +210,17 @@ class _Job:
         return self.result(reason, inputs, plan, verdict, candidate, False)
 
     def promising(self, candidate: ir.Model, plan: Plan) -> bool:
-        """Whether the candidate is predicted to be faster, or at least has fewer nodes."""
-        if plan.seconds < plan.original_seconds * (1 - SAME):
+        """Whether the candidate is worth checking.
+
+        It is if it is predicted to be faster by more than nothing; if it is to be timed, by
+        enough to be seen. Small models are timed for fewer nodes alone: what a node costs
+        besides its kernel is not predicted.
+        """
+        gain = plan.original_seconds - plan.seconds
+        timed = self.options.measure and plan.original_seconds > SMALL
+        if gain > plan.original_seconds * (VISIBLE if timed else SAME):
             return True
-        return summarize(candidate).nodes < summarize(self.original).nodes
+        return not timed and summarize(candidate).nodes < summarize(self.original).nodes
 
     def keep(
         self, reason: str, inputs: Inputs | None = None, plan: Plan | None = None
