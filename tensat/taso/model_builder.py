@@ -18,7 +18,8 @@ from rulesets.ops import OPERATORS, Value, complete
 from rulesets.size import Poly, symbol, symbols
 from rulesets.tensor import Tensor
 from tensat import onnx_forms
-from tensat.constants import content_key, from_array, small_array
+from tensat.captures import captured
+from tensat.constants import content_key, from_array, node_tensor, small_array
 from tensat.dimensions import UNKNOWN, Symbols
 from tensat.errors import UsageError
 from tensat.graph import Graph, dtype_name, dtype_of
@@ -62,6 +63,9 @@ class ModelBuilder:
         self._opaque = OpaqueTypes(
             model.opset_imports, tuple(model.functions.values()), _later(self._types)
         )
+        for node in model.graph:
+            if any(value not in self._types for value in node.outputs):
+                self._learn(node)
 
     @classmethod
     def empty(cls) -> ModelBuilder:
@@ -177,6 +181,25 @@ class ModelBuilder:
         last = nodes[-1]
         given = [self._input(ref, inputs, results) for ref in last.inputs]
         return self._node(last.op_type, given, last.attributes, outputs)
+
+    def _learn(self, node: ir.Node) -> None:
+        """Types of results that the import does not name: they became constants there."""
+        tensor = node_tensor(node) if node.op_type == "Constant" else None
+        if tensor is not None:
+            type_ = Tensor(dtype_name(tensor.dtype), tuple(tensor.shape.numpy()))
+            self._types[node.outputs[0]] = type_
+            return
+        inputs = [value for value in node.inputs if value is not None]
+        values = [*inputs, *captured(node, self.model.graph)]
+        arrays = {
+            value: array
+            for value in inputs
+            if value.const_value is not None
+            and (array := small_array(value.const_value)) is not None
+        }
+        found = self._opaque.infer(node, {v: self.tensor(v) for v in values}, arrays)
+        for value, type_ in zip(node.outputs, found, strict=True):
+            self._types.setdefault(value, type_)
 
     def _input(
         self, ref: onnx_forms.Ref, inputs: Sequence[ir.Value], results: Sequence[ir.Value]

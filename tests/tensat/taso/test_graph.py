@@ -217,3 +217,22 @@ def test_weights_keep_their_type() -> None:
     assert y.type.dtype == "int64"
     (found,) = run(tensat.export_onnx(graph), {"data": np.array([5, 5, 5])})
     assert found.tolist() == [6, 7, 8]
+
+
+def test_computed_shapes_have_sizes_too(tmp_path: Path) -> None:
+    """Results that the optimizer would fold away can still be asked for their sizes."""
+    proto = model(
+        [
+            node("Shape", "x", "sizes"),
+            node("Gather", "sizes zero", "first"),
+            node("Unsqueeze", "first zero", "target"),
+            node("Reshape", "x target", "y"),
+        ],
+        [value("x", [12])],
+        [value("y", [12])],
+        {"zero": np.array([0])},
+    )
+    onnx.save(proto, tmp_path / "m.onnx")
+    graph = tensat.load_onnx(tmp_path / "m.onnx")
+    sizes = [graph.get_output_dims(op, 0) for op in graph.get_operator_list()]
+    assert sizes == [[1], [1], [1, 1], [12]]
