@@ -6,6 +6,7 @@ Exit codes: 0 done (improved, or nothing better was found: the output then is th
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -90,6 +91,8 @@ def optimize(
     with _errors_in_one_line():
         _check_folder(target, "OUT")
         _check_folder(str(report) if report else "-", "--report")
+        if target == str(report) == "-":
+            raise UsageError("OUT and --report cannot both be standard output")
         # Imported here: --help and bad arguments need none of it.
         from tensat.feeds import parse_input_shapes
         from tensat.options import Options
@@ -140,13 +143,44 @@ def _named(path: Path, source: str) -> Iterator[None]:
 
 def _write(result: Result, path: Path, target: str) -> None:
     if target == "-":
-        from tensat.onnx_write import write_stream
-
-        write_stream(result.ir_model, sys.stdout.buffer)
-    elif result.report.improved:
+        _write_stdout(result)
+        return
+    _check_weights(path, Path(target))
+    if result.report.improved:
         result.save(target)
     else:
         _copy(path, Path(target), result.save)
+
+
+def _write_stdout(result: Result) -> None:
+    from tensat.onnx_write import write_stream
+
+    try:
+        write_stream(result.ir_model, sys.stdout.buffer)
+    except WriteError:
+        # Else Python tries once more at its end, and complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _check_weights(source: Path, target: Path) -> None:
+    """Refuse to put weights where those of another model are, the one that is read.
+
+    Raises:
+        UsageError: The file that would hold them is a weight file of IN.
+    """
+    data = Path(f"{target}.data")
+    if not data.exists() or (target.exists() and source.samefile(target)):
+        return
+    import onnx_ir as ir
+
+    from tensat.onnx_read import external_tensors
+
+    if any(data.samefile(tensor.path) for tensor in external_tensors(ir.load(source))):
+        raise UsageError(
+            f"OUT '{target}' would replace '{data}', which holds weights of IN; "
+            "another name is needed"
+        )
 
 
 def _source_path(source: str, folder: Path) -> Path:

@@ -14,6 +14,7 @@ from rulesets.rule import Rule
 from rulesets.store import relevant
 from tensat.costs.source import CostSource
 from tensat.egraph.compile_rules import compile_rules, literals_of
+from tensat.egraph.constant_forms import constant_forms
 from tensat.egraph.decode import Decoded, decode, extraction_problem
 from tensat.egraph.encode import Encoded, encode
 from tensat.egraph.engine import Tables
@@ -123,12 +124,13 @@ def improve(
             encoded.egraph, tables, source, sizes, opset, deadline, progress.step
         )
     with clock.stage("extract") as progress:
-        problem, behind = extraction_problem(encoded, priced)
+        forms = constant_forms(encoded.egraph, tables, opset)
+        problem, behind = extraction_problem(encoded, priced, forms)
         choice = extract(
             problem, method="ilp", seconds=budget.extraction, seed=budget.seed, workers=1
         )
         progress.note(f"{choice.status}, gap {choice.gap:.2%}")
-    decoded = decode(graph, encoded, tables, choice, behind)
+    decoded = decode(graph, encoded, forms, choice, behind)
     original = original_seconds(graph, encoded, tables, priced)
     chosen = (behind[node] for node in choice.node_of.values())
     found = math.fsum(enode.seconds for enode in chosen if enode is not None)

@@ -20,6 +20,7 @@ from google.protobuf.message import EncodeError
 from tensat.errors import WriteError, one_line
 from tensat.onnx_carry import show
 from tensat.onnx_read import external_tensors
+from tensat.put_file import is_special, put_file
 
 __all__ = ["to_proto", "write", "write_stream"]
 
@@ -51,7 +52,8 @@ def write(
 
     Args:
         model: The model.
-        path: The file; an existing one is replaced, its permissions stay.
+        path: The file; an existing one is replaced, its permissions stay. To a device or
+            pipe everything is written as one stream.
         external: Whether weights go into a second file, named like the first with ``.data``
             at the end. None: when the model has such weights now, or is too large.
 
@@ -63,6 +65,9 @@ def write(
         raise WriteError(f"cannot write '{path}': there is no folder '{target.parent}'")
     if target.is_dir():
         raise WriteError(f"cannot write '{path}': it is a folder")
+    if is_special(target):
+        put_file(target, lambda file: write_stream(model, file))
+        return
     if external is None:
         external = any(True for _ in external_tensors(model)) or _weights(model) > LIMIT
     try:
@@ -80,9 +85,14 @@ def write_stream(model: ir.Model, file: BinaryIO) -> None:
     """Write the model with all its weights to an open binary file.
 
     Raises:
-        WriteError: the model is too large for one message.
+        WriteError: the model is too large for one message, or the file takes no more.
     """
-    file.write(to_proto(model).SerializeToString())
+    message = to_proto(model).SerializeToString()
+    try:
+        file.write(message)
+        file.flush()
+    except OSError as error:
+        raise WriteError(f"cannot write the model: {error.strerror or error}") from error
 
 
 def _write_into(folder: Path, model: ir.Model, target: Path, external: bool) -> None:

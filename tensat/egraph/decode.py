@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from extraction import Choice, EGraph, ENode
 from rulesets.ops import freeze
 from tensat.egraph.encode import ABSENT, Encoded
-from tensat.egraph.engine import ENodeRow, Tables
+from tensat.egraph.engine import ENodeRow
 from tensat.egraph.price import PricedENode, operator_of
-from tensat.egraph.tensor_egraph import TensorEGraph
 from tensat.graph import Graph, Node, Ref
 
 HYSTERESIS = 0.01
@@ -37,13 +36,18 @@ class Decoded:
 
 
 def extraction_problem(
-    encoded: Encoded, priced: Iterable[PricedENode]
+    encoded: Encoded, priced: Iterable[PricedENode], forms: Mapping[int, ENodeRow]
 ) -> tuple[EGraph, tuple[PricedENode | None, ...]]:
     """The e-graph as extraction sees it, and the e-node behind each of its nodes.
 
     Classes of constants are single nodes without children and cost; their e-nodes are None.
     What a rule made counts as dearer by `HYSTERESIS`, so that nothing is changed for a gain
     that is smaller than the noise of measured costs.
+
+    Args:
+        encoded: The e-graph, saturated.
+        priced: Its e-nodes with their costs.
+        forms: As `constant_forms` gives them; constants without a form cannot be used.
     """
     egraph = encoded.egraph
     nodes: list[ENode] = []
@@ -56,7 +60,7 @@ def extraction_problem(
         behind.append(enode)
         constants.update(dict.fromkeys(enode.children))
     for eclass in constants:
-        if egraph.constant(eclass):
+        if eclass in forms:
             nodes.append(ENode("Constant", eclass, (), 0.0))
             behind.append(None)
     roots = tuple(dict.fromkeys(egraph.find(root) for root in encoded.roots))
@@ -66,7 +70,7 @@ def extraction_problem(
 def decode(
     graph: Graph,
     encoded: Encoded,
-    tables: Tables,
+    forms: Mapping[int, ENodeRow],
     choice: Choice,
     behind: tuple[PricedENode | None, ...],
 ) -> Decoded:
@@ -75,7 +79,7 @@ def decode(
     Args:
         graph: The original graph.
         encoded: Its e-graph, saturated.
-        tables: The e-graph's tables.
+        forms: As `constant_forms` gives them.
         choice: What extraction chose.
         behind: As returned by `extraction_problem`.
 
@@ -83,30 +87,31 @@ def decode(
         The new graph: same inputs, outputs, header; names and metadata of nodes that
         survive.
     """
-    return _Decoder(graph, encoded, tables, choice, behind).run()
+    return _Decoder(graph, encoded, forms, choice, behind).run()
 
 
 class _Decoder:
     """Builds the nodes of the new graph, arguments first."""
 
-    def __init__(self, graph: Graph, encoded: Encoded, tables: Tables, choice: Choice,
-                 behind: tuple[PricedENode | None, ...]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        graph: Graph,
+        encoded: Encoded,
+        forms: Mapping[int, ENodeRow],
+        choice: Choice,
+        behind: tuple[PricedENode | None, ...],
+    ) -> None:
         self.graph, self.encoded, self.egraph = graph, encoded, encoded.egraph
         self.nodes: list[Node] = []
         self.place: dict[int, Ref] = {}
         self.rules: dict[int, str] = {}
         self.constants: set[int] = set()
-        self.source: dict[int, ENodeRow | PricedENode] = {}
+        self.source: dict[int, ENodeRow | PricedENode] = dict(forms)
         for eclass, node in choice.node_of.items():
             enode = behind[node]
             if enode is not None:
                 assert isinstance(eclass, int)
                 self.source[eclass] = enode
-        needed = {child for enode in self.source.values() for child in enode.children}
-        needed.update(self.egraph.find(root) for root in encoded.roots)
-        self.source.update(
-            constant_derivations(self.egraph, tables, needed - self.source.keys())
-        )
         self.original: dict[int, int] = {}
         for ref, handle in encoded.handle_of.items():
             key_handle = handle if len(graph.nodes[ref.node].outputs) == 1 else None
@@ -198,41 +203,3 @@ class _Decoder:
         return replace(
             node, name=old.name, doc=old.doc, metadata=old.metadata, origin=old.origin
         )
-
-
-def constant_derivations(
-    egraph: TensorEGraph, tables: Tables, wanted: Iterable[int]
-) -> dict[int, ENodeRow]:
-    """For each wanted class of constants, and all they need, the smallest derivation.
-
-    The size of a derivation is its number of operators; stored constants have none.
-    """
-    rows = [row for row in tables.enodes() if egraph.constant(row.eclass)]
-    best: dict[int, tuple[int, ENodeRow]] = {}
-    users: dict[int, list[int]] = {}
-    waiting = []
-    for index, row in enumerate(rows):
-        for child in set(row.children):
-            users.setdefault(child, []).append(index)
-        if not row.children:
-            waiting.append(index)
-    while waiting:
-        again: list[int] = []
-        for index in waiting:
-            row = rows[index]
-            if any(child not in best for child in row.children):
-                continue
-            size = int(operator_of(row.symbol) != "Constant")
-            size += sum(best[child][0] for child in row.children)
-            if row.eclass not in best or size < best[row.eclass][0]:
-                best[row.eclass] = (size, row)
-                again.extend(users.get(row.eclass, ()))
-        waiting = sorted(set(again))
-    found: dict[int, ENodeRow] = {}
-    stack = [eclass for eclass in wanted if egraph.constant(eclass)]
-    while stack:
-        eclass = stack.pop()
-        if eclass not in found:
-            found[eclass] = best[eclass][1]
-            stack.extend(best[eclass][1].children)
-    return found

@@ -203,6 +203,21 @@ def test_the_opset_decides_what_can_be_chosen(runtime: Runtime) -> None:
         assert ("HardSwish" in chosen) is expected
 
 
+@pytest.mark.parametrize("opset", [11, 14])
+def test_constants_are_computed_by_operators_of_the_opset(
+    runtime: Runtime, opset: int
+) -> None:
+    """A hard swish of a constant is computed as it was written where there is no other."""
+    nodes = [
+        node("Add", "w three", "a"), node("Clip", "a zero six", "b"),
+        node("Mul", "w b", "c"), node("Div", "c six", "d"), node("Add", "x d", "y"),
+    ]  # fmt: skip
+    constants = {k: np.float32(v) for k, v in (("zero", 0), ("three", 3), ("six", 6))}
+    proto = model(nodes, X, Y, {**constants, "w": random(3)}, opset=opset)
+    result = _decoded(proto, runtime, RULES, exact=False)
+    assert ops(result) == ["Add"]
+
+
 def test_shape_of_symbolic_outputs_is_what_was_declared(runtime: Runtime) -> None:
     """Symbols of the interface keep their names."""
     proto = model(
