@@ -45,7 +45,6 @@ class Relaxed:
         cuts: The cuts in force.
         keep: E-nodes that a better choice may contain.
         rounds: Linear programs solved.
-        stalled: Whether it stopped for lack of progress.
     """
 
     bound: float
@@ -53,7 +52,6 @@ class Relaxed:
     cuts: tuple[Cut, ...]
     keep: frozenset[int]
     rounds: int
-    stalled: bool
 
 
 def relax(task: Task) -> Relaxed:
@@ -67,7 +65,6 @@ def relax(task: Task) -> Relaxed:
     cuts = list(task.cuts)
     keep = frozenset(program.nodes)
     history: list[float] = []
-    stalled = False
     middle: dict[int, float] = {}
     while not task.deadline.passed:
         result = _solve(writing, program, task.deadline)
@@ -81,20 +78,20 @@ def relax(task: Task) -> Relaxed:
             cost = min(cost, cost_of(problem, chosen))
         limit = worthwhile(cost, task.step) + TRUST * cost
         keep &= frozenset(node for node in program.nodes if bound + price[node] <= limit)
-        stalled = _stalled(history, cost)
-        if bound > limit or stalled or len(keep) < SHRUNK * len(program.nodes):
+        if (
+            bound > limit
+            or _stalled(history, cost)
+            or len(keep) < SHRUNK * len(program.nodes)
+        ):
             break
         middle = {node: 0.5 * (at + middle.get(node, at)) for node, at in x.items()}
         found = separator.find(x, task.deadline) + separator.find(middle, task.deadline)
         new = list(dict.fromkeys(found))
-        stalled = not new
-        if stalled:
+        if not new:
             break
         cuts.extend(new)
         writing.add(new)
-    return Relaxed(
-        max(history, default=0.0), chosen, tuple(cuts), keep, len(history), stalled
-    )
+    return Relaxed(max(history, default=0.0), chosen, tuple(cuts), keep, len(history))
 
 
 def _round(task: Task, x: Mapping[int, float]) -> dict[int, int]:

@@ -18,7 +18,11 @@ SHARED = "r: f a b = 1; a: g c = 2; b: h c c = 3; c: x = 10; c: y = 20; a: loop 
 @pytest.mark.parametrize(
     ("node_of", "error", "text"),
     [
-        ({"r": 0, "a": 1, "b": 2}, IncompleteChoiceError, "'c' is needed but has no e-node"),
+        (
+            {"r": 0, "a": 1, "b": 2},
+            IncompleteChoiceError,
+            "'c' is needed but has no e-node",
+        ),
         ({"r": 0, "a": 2, "b": 2, "c": 3}, WrongClassError, "'a' was given e-node 2"),
         ({"r": 0, "a": 9, "b": 2, "c": 3}, WrongClassError, "'a' was given e-node 9"),
         ({"r": 0, "a": 5, "b": 2, "c": 3}, CyclicChoiceError, "'r' needs itself"),

@@ -5,7 +5,15 @@ import json
 
 import pytest
 
-from extraction import EGraph, FormatError, GraphError, MissingRootError, extract, read, write
+from extraction import (
+    EGraph,
+    FormatError,
+    GraphError,
+    MissingRootError,
+    extract,
+    read,
+    write,
+)
 from extraction.egraph_json import document_of, parse
 from extraction.random_graph import random_egraph
 
@@ -50,7 +58,7 @@ def test_writing_keeps_the_optimum(seed):
 
 
 def test_explicit_roots_replace_the_files():
-    """egglog's files come without roots."""
+    """Egglog's files come without roots."""
     document = {"nodes": GOOD["nodes"], "root_eclasses": []}
     assert parse(document, roots=["a"]).roots == ("a",)
     with pytest.raises(MissingRootError, match="no roots"):
@@ -111,7 +119,9 @@ def _numbered(*roots: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("roots", "kept"), [(("3", "5"), ("3",)), (("5",), ("9",))], ids=["one left", "none left"]
+    ("roots", "kept"),
+    [(("3", "5"), ("3",)), (("5",), ("9",))],
+    ids=["one left", "none left"],
 )
 def test_roots_lost_in_unions(roots, kept):
     """A gap in the numbering is dropped, or gives way to the e-classes nobody uses."""
