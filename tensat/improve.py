@@ -120,11 +120,11 @@ def improve(
     with clock.stage("costs") as progress:
         deadline = time.monotonic() + budget.pricing
         opset = graph.header.opset
+        forms = constant_forms(encoded.egraph, tables, opset)
         priced = price(
-            encoded.egraph, tables, source, sizes, opset, deadline, progress.step
+            encoded.egraph, tables, source, sizes, opset, deadline, progress.step, forms
         )
     with clock.stage("extract") as progress:
-        forms = constant_forms(encoded.egraph, tables, opset)
         problem, behind = extraction_problem(encoded, priced, forms)
         choice = extract(
             problem, method="ilp", seconds=budget.extraction, seed=budget.seed, workers=1

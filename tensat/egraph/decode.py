@@ -102,6 +102,7 @@ class _Decoder:
         behind: tuple[PricedENode | None, ...],
     ) -> None:
         self.graph, self.encoded, self.egraph = graph, encoded, encoded.egraph
+        self.forms = forms
         self.nodes: list[Node] = []
         self.place: dict[int, Ref] = {}
         self.rules: dict[int, str] = {}
@@ -189,7 +190,7 @@ class _Decoder:
         node = Node(operator, freeze(dict(attributes)), inputs, outputs)
         self.nodes.append(self._labelled(node, handle))
         self.place[eclass] = Ref(len(self.nodes) - 1)
-        if self.egraph.constant(eclass) and operator != "Constant":
+        if eclass in self.forms and operator != "Constant":
             self.constants.add(len(self.nodes) - 1)
         rule = self.egraph.rule_of[handle]
         if rule is not None:

@@ -8,7 +8,7 @@ e-nodes that cannot be written in the model's opset cost infinity and are never 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +54,9 @@ def price(
     opset: int,
     deadline: float | None = None,
     progress: Callable[[int, int], None] | None = None,
+    computed: Container[int] | None = None,
 ) -> tuple[PricedENode, ...]:
-    """The e-nodes of all classes that are no constants, with their costs.
+    """The e-nodes of all classes that the model computes, with their costs.
 
     Args:
         egraph: The e-graph, refreshed.
@@ -65,11 +66,14 @@ def price(
         opset: The model's version of the default operator set.
         deadline: As for `CostSource.seconds`.
         progress: As for `CostSource.seconds`.
+        computed: Classes that are computed before the model runs; None if all constants are.
 
     Returns:
         E-nodes in the order of the tables.
     """
-    rows = [row for row in tables.enodes() if not egraph.constant(row.eclass)]
+    if computed is None:
+        computed = {row.eclass for row in tables.enodes() if egraph.constant(row.eclass)}
+    rows = [row for row in tables.enodes() if row.eclass not in computed]
     asked: dict[int, Signature] = {}
     fixed: dict[int, float] = {}
     for index, row in enumerate(rows):

@@ -12,6 +12,7 @@ import pytest
 from rulesets.size import symbol
 from rulesets.tensor import Tensor
 from tensat.costs.source import Argument, Progress, Signature
+from tensat.egraph.constant_forms import constant_forms
 from tensat.egraph.price import UNKNOWN_SECONDS, operator_of, price
 from tests.tensat.egraph.lab import Lab, rule
 
@@ -40,7 +41,8 @@ def _priced(lab: Lab, opset: int = 17, **sizes: int) -> tuple[dict[str, float], 
     """Seconds by operator, and what was asked."""
     asked = Asked()
     tables = lab.egraph.refresh()
-    enodes = price(lab.egraph, tables, asked, sizes, opset)
+    forms = constant_forms(lab.egraph, tables, opset)
+    enodes = price(lab.egraph, tables, asked, sizes, opset, computed=forms)
     return {enode.operator: enode.seconds for enode in enodes}, asked
 
 
