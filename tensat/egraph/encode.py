@@ -8,7 +8,8 @@ import numpy as np
 
 from rulesets.tensor import Tensor
 from tensat.egraph.constant_values import LIMIT, Array
-from tensat.egraph.tensor_egraph import TensorEGraph, byte_size
+from tensat.egraph.tensor_egraph import TensorEGraph
+from tensat.egraph.tensor_types import byte_size
 from tensat.graph import Graph, Node, Ref
 
 ABSENT = "Absent"

@@ -66,7 +66,7 @@ def price(
         opset: The model's version of the default operator set.
         deadline: As for `CostSource.seconds`.
         progress: As for `CostSource.seconds`.
-        computed: Classes that are computed before the model runs; None if all constants are.
+        computed: Classes that are computed before the model runs; None for all constants.
 
     Returns:
         E-nodes in the order of the tables.

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from rulesets.errors import ShapeError, SizeError
+from rulesets.errors import ShapeError
 from rulesets.ops import OPERATORS, complete, freeze
-from rulesets.tensor import FLOATS, Tensor, bytes_of
+from rulesets.tensor import FLOATS, Tensor
 from tensat.egraph.attribute_numbers import AttributeNumbers, FrozenAttributes
 from tensat.egraph.constant_values import (
     LARGE,
@@ -32,6 +32,7 @@ from tensat.egraph.constant_values import (
     widened,
 )
 from tensat.egraph.engine import Engine, Tables
+from tensat.egraph.tensor_types import byte_size, unified
 from tensat.errors import UnsoundRuleError
 
 SLACK_BYTES = 1024
@@ -389,28 +390,3 @@ class TensorEGraph:
                 self.key_of[handle] = key
             memo.setdefault(key, handle)
         self._memo = memo
-
-
-def unified(first: Tensor, second: Tensor) -> Tensor | None:
-    """What two types of one value say together; None if they contradict each other."""
-    if first == second:
-        return first
-    if first.dtype != second.dtype and "unknown" not in (first.dtype, second.dtype):
-        return None
-    dtype = second.dtype if first.dtype == "unknown" else first.dtype
-    if first.shape is None or second.shape is None:
-        return Tensor(dtype, second.shape if first.shape is None else first.shape)
-    if len(first.shape) != len(second.shape):
-        return None
-    pairs = list(zip(first.shape, second.shape, strict=True))
-    if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
-        return None
-    return Tensor(dtype, tuple(b if isinstance(b, int) else a for a, b in pairs))
-
-
-def byte_size(tensor: Tensor) -> int | None:
-    """Bytes of a tensor of static shape and fixed-width elements, else None."""
-    try:
-        return bytes_of(tensor, {})
-    except SizeError:
-        return None

@@ -8,7 +8,7 @@ import pytest
 from rulesets.errors import ShapeError
 from rulesets.size import symbol
 from rulesets.tensor import Tensor
-from tensat.egraph.tensor_egraph import byte_size
+from tensat.egraph.tensor_types import byte_size
 from tensat.errors import UnsoundRuleError
 from tests.tensat.egraph.lab import Lab
 
