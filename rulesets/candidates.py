@@ -2,22 +2,19 @@
 
 Equations that differ by renaming appear once for each renaming. Those in which neither side
 uses its leaves in order are dropped before any term is made. The rest are brought to their
-canonical form; a subterm that both sides only pass on becomes a leaf; instances of more
-general equations are dropped, and so is what fails at a second choice of sizes and at real
-values: an accident of the first.
+canonical form and made as general as they can be; instances of others are dropped, and so
+is what fails at a second choice of sizes and at real values: an accident of the first.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from rulesets.bank import Bank, Rows
 from rulesets.enumerate import Layer
-from rulesets.equation import Equation, canonical, occurrences, without_instances
+from rulesets.equation import Equation, canonical, without_instances
 from rulesets.family import Family
-from rulesets.fingerprint import inputs, same, value_of
-from rulesets.ground import Ground, Leaf, Node, leaves, shape_of, size, subterms
-from rulesets.tensor import Shape
+from rulesets.generalize import generalize, holds_elsewhere
+from rulesets.ground import Ground, Leaf, Node, leaves, subterms
 
 MOST_CONSTANTS = 1
 """Constants in one equation; with more, nearly all laws are arithmetic of constants."""
@@ -54,9 +51,9 @@ def candidates(
             progress(done)
     distinct: dict[Equation, None] = {}
     for equation in without_instances(found):
-        abstracted = abstract(bank.family, equation)
-        if abstracted is not None:
-            distinct.setdefault(abstracted)
+        wider = generalize(bank.family, equation)
+        if wider is not None:
+            distinct.setdefault(wider)
     general = without_instances(distinct)
     right = [each for each in general if holds_elsewhere(bank.family, each)]
     right.sort(key=simplicity)
@@ -101,71 +98,3 @@ def _equations(bank: Bank, lhs: Rows, rhs: Rows) -> Iterator[Equation | None]:
 
 
 _COLUMNS = ("step", "left", "right")
-
-
-def holds_elsewhere(family: Family, equation: Equation, seed: int = 7) -> bool:
-    """Say whether both sides agree at the family's other sizes and at real values."""
-    found = tuple(sorted({*leaves(equation.lhs), *leaves(equation.rhs)}, key=str))
-    values = inputs(found, family.others, exact=False, seed=seed)
-    one = value_of(equation.lhs, family.others, values)
-    other = value_of(equation.rhs, family.others, values)
-    return same(one, other)
-
-
-# -- common subterms ---------------------------------------------------------------------
-
-
-def abstract(family: Family, equation: Equation) -> Equation | None:
-    """Replace subterms of both sides by leaves where the equation stays true.
-
-    Returns:
-        The more general equation in canonical form; None if its sides become one term.
-    """
-    found: Equation | None = equation
-    tried: set[Ground] = set()
-    while found is not None:
-        common = [each for each in _common(found) if each not in tried]
-        if not common:
-            return found
-        tried.add(common[0])
-        general = _without(family, found, common[0])
-        if holds_elsewhere(family, general):
-            found = canonical(general)
-            tried.clear()
-    return None
-
-
-def _common(equation: Equation) -> list[Ground]:
-    """Applications to leaves that occur on both sides, the largest first."""
-    mine = {
-        each for each in subterms(equation.lhs) if isinstance(each, Node) and leaves(each)
-    }
-    both = [each for each in dict.fromkeys(subterms(equation.rhs)) if each in mine]
-    both = [each for each in both if isinstance(each, Node) and each.op != "Split"]
-    return sorted(both, key=size, reverse=True)
-
-
-def _without(family: Family, equation: Equation, common: Ground) -> Equation:
-    shape = shape_of(common)
-    group = _group(family, shape)
-    taken = {leaf.name for leaf in (*occurrences(equation.lhs), *occurrences(equation.rhs))}
-    name = next(f"{group}{k}" for k in count() if f"{group}{k}" not in taken)
-    leaf = Leaf(name, shape, group)
-    return Equation(_put(equation.lhs, common, leaf), _put(equation.rhs, common, leaf))
-
-
-def _group(family: Family, shape: Shape) -> str:
-    for name, members in family.groups.items():
-        if members[0].shape == shape:
-            return name
-    text = "_".join(map(str, shape)).replace("*", "x").replace(" + ", "p")
-    return f"y{text}_" if text else "y_"
-
-
-def _put(term: Ground, common: Ground, leaf: Leaf) -> Ground:
-    if term == common:
-        return leaf
-    if isinstance(term, Leaf):
-        return term
-    arguments = tuple(_put(each, common, leaf) for each in term.arguments)
-    return Node(term.op, term.attributes, arguments)

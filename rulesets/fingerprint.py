@@ -18,6 +18,9 @@ from rulesets.kernels import Array, apply, part
 POINTS = 3
 """Independent evaluation points."""
 
+SIGNS = np.array([[-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, -1.0]])
+"""Signs of a scalar at the points; neighbours differ, so their product changes sign too."""
+
 LARGEST = 2.0**53
 GRID = 2.0**27
 _LIFT = 1.37  # keeps the scale off powers of two, where rounding would flip it
@@ -30,11 +33,11 @@ def inputs(
 ) -> dict[Leaf, Array]:
     """Return random values [1, points, *shape] for leaves; both signs at every point.
 
-    A scalar is negative at the first point and positive at the second, so that a law
-    which needs its sign fails.
+    A scalar is negative at one point and positive at others, so that a law which needs
+    its sign fails.
     """
     generator = np.random.default_rng(seed)
-    result = {}
+    result: dict[Leaf, Array] = {}
     for leaf in leaves:
         shape = (1, POINTS, *numbers(leaf.shape, env))
         if exact:
@@ -42,7 +45,7 @@ def inputs(
         else:
             value = generator.standard_normal(shape) + 0.0625
         if not leaf.shape:
-            signs = np.array([-1.0, 1.0, 1.0])[:POINTS]
+            signs = SIGNS[len(result) % len(SIGNS)]
             value = signs * (np.abs(value) + (1 if exact else 0.1))
             value = np.where(np.abs(value) == 1, 2 * value, value)
         result[leaf] = value

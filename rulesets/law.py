@@ -38,9 +38,6 @@ class Law:
     rules: tuple[Rule, ...]
 
 
-type Sides = tuple[Ground, ...]
-
-
 class _UnwritableError(Exception):
     """This direction cannot be a rule: something on the right is not bound on the left."""
 
@@ -56,21 +53,14 @@ def law(
         env: Values for the symbols, for the instance.
         tag: What rounding does.
     """
-    changed, env = _plain((equation,), env)
-    try:
-        freed = free(*changed)
-    except ShapeError:
-        return None
-    values = _block_values(freed, env)
     texts: list[str] = []
     rules: list[Rule] = []
-    (one,) = freed.equations
-    for lhs, rhs, suffix in ((one.lhs, one.rhs, ""), (one.rhs, one.lhs, ".reverse")):
+    back = Equation(equation.rhs, equation.lhs)
+    for one, suffix in ((equation, ""), (back, ".reverse")):
         try:
-            writer = _Writer(freed, values)
-            text = writer.rule((lhs,), (rhs,), name + suffix, tag, bool(suffix))
+            text = _text((one,), name + suffix, env, tag)
             rules += parse_file(text, "generated.toml")
-        except (_UnwritableError, RuleError):
+        except (_UnwritableError, RuleError, ShapeError):
             continue
         texts.append(text)
     return Law(name, equation, tuple(texts), tuple(rules)) if texts else None
@@ -87,17 +77,26 @@ def merging(
         env: Values for the symbols, for the instance.
         tag: What rounding does.
     """
-    turned, env = _plain(tuple(Equation(one.rhs, one.lhs) for one in pair), env)
+    turned = tuple(Equation(one.rhs, one.lhs) for one in pair)
     try:
-        freed = free(*turned)
-        first, second = freed.equations
-        text = _Writer(freed, _block_values(freed, env)).rule(
-            (first.lhs, second.lhs), (first.rhs, second.rhs), name, tag, False
-        )
+        text = _text(turned, name, env, tag)
         rules = parse_file(text, "generated.toml")
     except (_UnwritableError, RuleError, ShapeError):
         return None
     return Law(name, pair[0], (text,), rules)
+
+
+def _text(
+    equations: tuple[Equation, ...], name: str, env: Mapping[str, int], tag: str
+) -> str:
+    """Write one rule: from the left sides to the right sides."""
+    for one in equations:
+        made = set(subterms(one.rhs))
+        if isinstance(one.lhs, Leaf) or not one.lhs.arguments or one.lhs in made:
+            raise _UnwritableError  # no operator to match, or a rule that never ends
+    changed, env = _plain(equations, env)
+    freed = free(*changed)
+    return _Writer(freed, _block_values(freed, env)).rule(name, tag)
 
 
 def name_of(equation: Equation, taken: Iterable[str]) -> str:
@@ -127,7 +126,7 @@ def _plain(
     names: dict[Size, Size] = {}
 
     def plain(size: Size) -> Size:
-        if isinstance(size, int) or len(size.terms) == 1 == len(symbols(size)):
+        if isinstance(size, int) or size == _only(list(symbols(size))):
             return size
         if size not in names:
             name = f"{'z' * (len(names) + 1)}"
@@ -141,10 +140,28 @@ def _plain(
     shapes: dict[Leaf, Ground] = {
         leaf: replace(leaf, shape=tuple(map(plain, leaf.shape))) for leaf in found
     }
-    changed = tuple(
-        Equation(rename(e.lhs, shapes), rename(e.rhs, shapes)) for e in equations
-    )
-    return (changed, values) if names else (equations, env)
+    if not names:
+        return equations, env
+
+    def change(term: Ground) -> Ground:
+        return _renamed_sizes(rename(term, shapes), names)
+
+    return tuple(Equation(change(one.lhs), change(one.rhs)) for one in equations), values
+
+
+def _renamed_sizes(term: Ground, names: Mapping[Size, Size]) -> Ground:
+    """Write attributes with the symbols that stand for composite sizes."""
+    if isinstance(term, Leaf):
+        return term
+
+    def value(one: object) -> object:
+        if isinstance(one, tuple):
+            return tuple(map(value, one))
+        return names.get(one, one) if isinstance(one, Poly) else one
+
+    attributes = tuple((name, value(given)) for name, given in term.attributes)
+    arguments = tuple(_renamed_sizes(each, names) for each in term.arguments)
+    return Node(term.op, attributes, arguments)  # type: ignore[arg-type]
 
 
 def _block_values(freed: Freed, env: Mapping[str, int]) -> dict[str, int]:
@@ -168,19 +185,17 @@ class _Writer:
     instance: dict[str, str] = field(default_factory=dict)
     parameters: int = 0
 
-    def rule(self, lhs: Sides, rhs: Sides, name: str, tag: str, back: bool) -> str:
+    def rule(self, name: str, tag: str) -> str:
         """Return the table of the rule."""
-        made = {term for side in rhs for term in subterms(side)}
-        for side in lhs:
-            if isinstance(side, Leaf) or not side.arguments or side in made:
-                raise _UnwritableError  # no operator to match, or a rule that never ends
+        lhs = [one.lhs for one in self.freed.equations]
+        rhs = [one.rhs for one in self.freed.equations]
         own = tuple(dict.fromkeys(leaf for side in lhs for leaf in leaves(side)))
         if not {leaf for side in rhs for leaf in leaves(side)} <= set(own):
             raise _UnwritableError
         for leaf, letter in zip(own, LETTERS, strict=False):
             self.names[leaf.name] = letter
             self.instance[letter] = ",".join(map(str, numbers(leaf.shape, self.values)))
-        self._sizes(own, back)
+        self._sizes(own)
         left = [self._left(side) for side in lhs]
         right = [self._right(side) for side in rhs]
         lines = [
@@ -200,7 +215,7 @@ class _Writer:
             for name, value in self.instance.items()
         ]
 
-    def _sizes(self, own: tuple[Leaf, ...], back: bool) -> None:
+    def _sizes(self, own: tuple[Leaf, ...]) -> None:
         """State ranks and equal sizes, and learn how to write each block."""
         for leaf in own:
             letter = self.names[leaf.name]
@@ -215,7 +230,7 @@ class _Writer:
                 (block,) = symbols(size)
                 if block not in self.known:
                     self.known[block] = here
-                elif back or not self._is_forced(block, leaf, axis):
+                elif not self._is_forced(block, leaf, axis):
                     self.where.append(f"dim ?{letter} {axis} = {self.known[block]}")
 
     def _is_forced(self, block: str, leaf: Leaf, axis: int) -> bool:

@@ -1,0 +1,124 @@
+"""Laws: equations written as rules, with the conditions they need and no others."""
+
+import pytest
+
+from rulesets.equation import Equation
+from rulesets.families import EYE, SIZES
+from rulesets.ground import Ground, Leaf, node, part
+from rulesets.law import law, name_of
+from rulesets.merge_outputs import merging_laws
+from rulesets.size import symbol
+
+M, K = symbol("m"), symbol("k")
+X = tuple(Leaf(f"x{n}", (M, K), "x") for n in range(4))
+W = tuple(Leaf(f"w{n}", (K, K), "w") for n in range(3))
+
+
+def concat(axis: int, *parts: Ground) -> Ground:
+    """Return a concatenation."""
+    return node("Concat", {"axis": axis}, *parts)
+
+
+def matmul(a: Ground, b: Ground) -> Ground:
+    """Return a product."""
+    return node("MatMul", {}, a, b)
+
+
+def texts(lhs: Ground, rhs: Ground) -> tuple[str, ...]:
+    """Return the rules of an equation."""
+    found = law(Equation(lhs, rhs), "name", SIZES)
+    assert found is not None
+    return found.texts
+
+
+def where(text: str) -> list[str]:
+    """Return the conditions of a rule's text."""
+    (line,) = [line for line in text.splitlines() if line.startswith("where")]
+    return line.removeprefix('where = ["').removesuffix('"]').split('", "')
+
+
+def test_square_matrices_become_any_matrices() -> None:
+    """Association was found on square matrices; only ranks remain as conditions."""
+    found = texts(matmul(matmul(W[0], W[1]), W[2]), matmul(W[0], matmul(W[1], W[2])))
+    assert len(found) == 2
+    for text in found:
+        assert where(text) == ["rank ?a = 2", "rank ?b = 2", "rank ?c = 2"]
+
+
+def test_a_sum_must_not_broadcast() -> None:
+    """Addition accepts shapes that differ, the law does not: equal sizes are stated."""
+    lhs = node("Add", {}, matmul(X[0], W[0]), matmul(X[1], W[0]))
+    (forward, backward) = texts(lhs, matmul(node("Add", {}, X[0], X[1]), W[0]))
+    assert "dim ?c 0 = (dim ?a 0)" in where(forward)
+    assert "dim ?c 1 = (dim ?a 1)" not in where(forward)
+    assert "dim ?b 1 = (dim ?a 1)" in where(backward)
+
+
+def test_equal_parts_are_a_condition() -> None:
+    """Sums of concatenations come apart only where the parts have equal sizes."""
+    lhs = node("Add", {}, concat(0, X[0], X[1]), concat(0, X[2], X[3]))
+    rhs = concat(0, node("Add", {}, X[0], X[2]), node("Add", {}, X[1], X[3]))
+    assert "dim ?c 0 = (dim ?a 0)" in where(texts(lhs, rhs)[0])
+
+
+def test_a_split_on_the_left_is_matched_by_its_sizes() -> None:
+    """The parts are variables with a condition; the way back would not end."""
+    (text,) = texts(part(0, (M, K), 1, concat(0, X[0], W[0])), W[0])
+    assert "parts=[?p0, ?p1]" in text
+    assert "?p0 = (dim ?a 0)" in where(text)
+
+
+def test_identity_matrices_have_the_size_they_need() -> None:
+    """The size of an Eye on the left is a variable that must equal an axis."""
+    (text,) = texts(matmul(X[0], EYE), X[0])
+    assert "(Eye[dtype=?t, size=?p0])" in text
+    assert "?p0 = (dim ?a 1)" in where(text)
+
+
+def test_composite_axes_are_axes() -> None:
+    """A leaf that stood for a concatenation is a matrix like any other."""
+    wide = Leaf("y0", (M + M, K), "y")
+    (text,) = texts(node("Relu", {}, node("Relu", {}, wide)), node("Relu", {}, wide))
+    assert where(text) == ["rank ?a = 2"]
+
+
+def test_a_rule_that_never_ends_is_not_written() -> None:
+    """X = transpose(transpose(x)) is written in one direction only."""
+    twice = node("Transpose", {"perm": (1, 0)}, node("Transpose", {"perm": (1, 0)}, X[0]))
+    assert len(texts(twice, X[0])) == 1
+
+
+def test_names_tell_both_sides_and_are_unique() -> None:
+    """A taken name gets a number."""
+    equation = Equation(matmul(node("Relu", {}, X[0]), W[0]), X[0])
+    assert name_of(equation, ()) == "matmul-relu-is-same"
+    assert name_of(equation, ["matmul-relu-is-same"]) == "matmul-relu-is-same-2"
+
+
+@pytest.mark.parametrize("axis", [0, 1], ids=["rows", "columns"])
+def test_two_outputs_make_a_merging_rule(axis: int) -> None:
+    """Both parts of a product with a concatenation become a rule with two roots."""
+    if axis == 1:
+        whole = matmul(X[0], concat(1, W[0], W[1]))
+        small = matmul(X[0], W[0]), matmul(X[0], W[1])
+        parts = (K, K)
+    else:
+        whole = matmul(concat(0, X[0], X[1]), W[0])
+        small = matmul(X[0], W[0]), matmul(X[1], W[0])
+        parts = (M, M)
+    equations = [
+        Equation(part(axis, parts, index, whole), one) for index, one in enumerate(small)
+    ]
+    (found,) = merging_laws(equations, (), SIZES)
+    (rule,) = found.rules
+    assert len(rule.lhs) == 2
+    assert f"Concat[axis={axis}]" in found.texts[0]
+    assert not any("dim" in each for each in where(found.texts[0]))
+
+
+def test_one_output_alone_merges_nothing() -> None:
+    """Without the second part there is no rule."""
+    whole = matmul(X[0], concat(1, W[0], W[1]))
+    assert not merging_laws(
+        [Equation(part(1, (K, K), 0, whole), matmul(X[0], W[0]))], (), SIZES
+    )
