@@ -63,7 +63,7 @@ def read(text: str, file: str) -> tuple[Published, ...]:
             raise RuleFileError(f"{file}, line {number}: 'left == right' expected")
         variables: dict[str, Raw] = {}
         try:
-            lhs, rhs = (_side(part, variables) for part in parts)
+            lhs, rhs = _side(parts[0], variables), _side(parts[1], variables)
         except (ValueError, StopIteration) as error:
             reason = str(error) or "the line ends too early"
             raise RuleFileError(f"{file}, line {number}: {reason}") from error
