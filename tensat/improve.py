@@ -35,6 +35,9 @@ class Plan:
         problem: The e-graph that extraction saw.
         original_seconds: Predicted cost of the original graph.
         seconds: Predicted cost of the graph found; the choice's own cost has a surcharge.
+        encoded: The e-graph itself.
+        priced: Its e-nodes with their costs.
+        behind: The e-node behind each node of the problem; None for constants.
     """
 
     decoded: Decoded
@@ -43,6 +46,9 @@ class Plan:
     problem: EGraph
     original_seconds: float
     seconds: float
+    encoded: Encoded
+    priced: tuple[PricedENode, ...]
+    behind: tuple[PricedENode | None, ...]
 
     @property
     def rules(self) -> dict[str, int]:
@@ -134,7 +140,9 @@ def improve(
     original = original_seconds(graph, encoded, tables, priced)
     chosen = (behind[node] for node in choice.node_of.values())
     found = math.fsum(enode.seconds for enode in chosen if enode is not None)
-    return Plan(decoded, saturation, choice, problem, original, found)
+    return Plan(
+        decoded, saturation, choice, problem, original, found, encoded, priced, behind
+    )
 
 
 def original_seconds(

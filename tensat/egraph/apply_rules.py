@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rulesets.errors import ShapeError, SizeError
 from rulesets.rule import Match, bind, build, holds
@@ -21,6 +22,29 @@ MOST_NEW = 200
 by then classes have merged, and many of its other matches have become one."""
 
 
+class Firing(NamedTuple):
+    """One application of a rule that changed the e-graph.
+
+    Attributes:
+        pattern: The compiled left side.
+        row: The match: roots, variables and numbers of attributes, all as they were then.
+        built: Handle of each right side.
+        first: Handles from here on are new …
+        last: … up to this one, which is not.
+    """
+
+    pattern: Pattern
+    row: tuple[int, ...]
+    built: tuple[int, ...]
+    first: int
+    last: int
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """Handle of each left side."""
+        return self.row[: len(self.built)]
+
+
 @dataclass(slots=True)
 class Applier:
     """Applies patterns to matches of one e-graph and remembers what was done.
@@ -28,11 +52,13 @@ class Applier:
     Attributes:
         egraph: The e-graph that grows.
         fired: How often each rule made two classes one or added a node.
+        history: Each of these times, in order.
         seen: Rows already looked at.
     """
 
     egraph: TensorEGraph
     fired: Counter[str] = field(default_factory=Counter)
+    history: list[Firing] = field(default_factory=list)
     seen: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
 
     def apply(
@@ -86,6 +112,7 @@ class Applier:
             egraph.rule = None
         if new:
             self.fired[rule.name] += 1
+            self.history.append(Firing(pattern, row, built, mark, egraph.mark()))
         return bool(new)
 
     def _match(self, pattern: Pattern, row: tuple[int, ...]) -> Match | None:

@@ -28,11 +28,13 @@ class Decoded:
         graph: The graph, constant parts not folded yet.
         constants: Indices of nodes whose value is to be computed now and stored.
         rules: For each node made by a rule: the node's index and the rule's name.
+        handles: The e-node behind each node.
     """
 
     graph: Graph
     constants: frozenset[int]
     rules: Mapping[int, str]
+    handles: tuple[int, ...] = ()
 
 
 def extraction_problem(
@@ -104,6 +106,7 @@ class _Decoder:
         self.graph, self.encoded, self.egraph = graph, encoded, encoded.egraph
         self.forms = forms
         self.nodes: list[Node] = []
+        self.handles: list[int] = []
         self.place: dict[int, Ref] = {}
         self.rules: dict[int, str] = {}
         self.constants: set[int] = set()
@@ -146,11 +149,12 @@ class _Decoder:
             opaque={k: v for k, v in self.graph.opaque.items() if k in opaque},
             names=names,
         )
-        return Decoded(graph, frozenset(self.constants), self.rules)
+        return Decoded(graph, frozenset(self.constants), self.rules, tuple(self.handles))
 
     def _input(self, index: int) -> int:
         handle = self.egraph.find(self.encoded.handle_of[Ref(index)])
         self.nodes.append(self.graph.nodes[index])
+        self.handles.append(self.encoded.handle_of[Ref(index)])
         self.place.setdefault(handle, Ref(len(self.nodes) - 1))
         return len(self.nodes) - 1
 
@@ -189,6 +193,7 @@ class _Decoder:
             outputs = self.egraph.outputs[eclass]
         node = Node(operator, freeze(dict(attributes)), inputs, outputs)
         self.nodes.append(self._labelled(node, handle))
+        self.handles.append(handle)
         self.place[eclass] = Ref(len(self.nodes) - 1)
         if eclass in self.forms and operator != "Constant":
             self.constants.add(len(self.nodes) - 1)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tensat.egraph.apply_rules import Applier
+from tensat.egraph.apply_rules import Applier, Firing
 from tensat.egraph.compile_rules import MULTI, SINGLE, Pattern
 from tensat.egraph.tensor_egraph import TensorEGraph
 
@@ -61,11 +61,13 @@ class Saturation:
         stop: ``saturated``, ``nodes``, ``seconds`` or ``iterations``.
         growth: Sizes before the first step and after each step.
         fired: How often each rule changed the e-graph, most often first.
+        history: Each of these changes, in order.
     """
 
     stop: str
     growth: tuple[Growth, ...]
     fired: dict[str, int] = field(default_factory=dict)
+    history: tuple[Firing, ...] = ()
 
 
 def saturate(
@@ -120,7 +122,8 @@ def saturate(
         if reason is not None:
             stop = reason
             break
-    return Saturation(stop, tuple(growth), dict(applier.fired.most_common()))
+    fired = dict(applier.fired.most_common())
+    return Saturation(stop, tuple(growth), fired, tuple(applier.history))
 
 
 def _growth(egraph: TensorEGraph, start: float) -> Growth:
