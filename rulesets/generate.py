@@ -123,7 +123,7 @@ def generate(
     outcomes = _pruned(plan, chosen, derivable, prove, workers, progress)
     laws = [one.law for one in outcomes if one.law is not None]
     least = _least(plan, laws, derivable, progress)
-    table = tuple(_counted(count, outcomes, least) for count in counts)
+    table = tuple(_counted(count, plan.size, outcomes, least) for count in counts)
     write(
         plan.folder / "counts.json", json.dumps([_fields(one) for one in table], indent=1)
     )
@@ -263,12 +263,19 @@ def _least(
     return [one for one in laws if one.name in names]
 
 
-def _counted(count: Count, outcomes: Sequence[Outcome], least: Sequence[Law]) -> Count:
-    mine = [one for one in outcomes if one.equation.size == count.size]
+def _counted(
+    count: Count, last: int, outcomes: Sequence[Outcome], least: Sequence[Law]
+) -> Count:
+    """Fill in what pruning did; a law made more general may be larger than its layer."""
+
+    def here(equation: Equation) -> bool:
+        return min(max(equation.size, 1), last) == count.size
+
+    mine = [one for one in outcomes if here(one.equation)]
     fields = _fields(count)
     fields["tested"] = len(mine)
     fields["derived"] = sum(one.status == "derived" for one in mine)
-    fields["kept"] = sum(one.equation.size == count.size for one in least)
+    fields["kept"] = sum(here(one.equation) for one in least)
     fields["refused"] = sum(one.status in ("refused", "unwritable") for one in mine)
     return Count(**fields)
 
