@@ -325,11 +325,11 @@ def _nested(binding: Binding, one: str, other: str) -> None:
 
 def _along(binding: Binding, name: str, like: str, axis: int) -> None:
     one, other = binding.tensors[name].shape, binding.tensors[like].shape
-    if len(one) > len(other):
+    if len(one) > len(other) or not other:
         raise DeadError
-    offset = len(other) - len(one)
+    axis, offset = axis % len(other), len(other) - len(one)
     for at, size in enumerate(one):
-        if at + offset == axis % len(other):
+        if at + offset == axis:
             _one_or(binding, size, other[axis])
         else:
             binding.scenario.learn_equal(size, 1)

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from rulesets import normal_form
 from rulesets.integers import Integers, same_union
+from rulesets.normal_form import OutOfTimeError
 from rulesets.scalar import (
     Apply,
     Atom,
@@ -52,10 +53,6 @@ from rulesets.unify import (
 )
 
 MOST_DEPTH = 6
-
-
-class OutOfTimeError(Exception):
-    """The time for a proof is over."""
 
 
 @dataclass
@@ -131,27 +128,10 @@ class Decider:
             return Sum() if made is None else self._tidied(made, known)
         for name in sorted(term.bound):
             if not any(name in _names(atom) for atom, _ in term.factors):
-                counted = self._counted(term, name, known)
+                counted = count_out(self.names, term, name, known)
                 if counted is not None:
                     return plus(*(self._tidied(each, known) for each in counted.terms))
         return collected([term])
-
-    def _counted(self, term: Term, name: str, known: Integers) -> Sum | None:
-        """Replace a variable that only the domain mentions by the length of its range."""
-        bounds = [each for each in term.domain if name in symbols(each)]
-        if len(bounds) != 2:
-            return None
-        parts = [linear_in(each, name) for each in bounds]
-        if any(part is None for part in parts):
-            return None
-        if sorted(part[0] for part in parts if part) not in ([-1, 1],):  # type: ignore[type-var]
-            return None
-        length = bounds[0] + bounds[1] + 1
-        rest = term.domain - set(bounds)
-        if not known.with_facts(rest).implied(length):
-            return None
-        kept = Term(term.coefficient, term.bound - {name}, rest, term.factors)
-        return normal_form.times(self.names, Sum((kept,)), real(length))
 
     # -- clusters ------------------------------------------------------------------------
 
@@ -304,6 +284,32 @@ def _is_bijection(
     if not names_in(values.values()).isdisjoint(inner):
         return False
     return determinant_is_unit(one, values)
+
+
+def count_out(names: Names, term: Term, name: str, known: Integers) -> Sum | None:
+    """Replace a variable that only the domain mentions by the length of its range."""
+    bounds = [each for each in term.domain if name in symbols(each)]
+    rest = term.domain - set(bounds)
+    here = known.with_facts(rest)
+    if len(bounds) > 2:
+        bounds = _needed(bounds, here)
+    parts = [linear_in(each, name) for each in bounds]
+    if sorted(str(part[0]) for part in parts if part) != ["-1", "1"] or None in parts:
+        return None
+    length = bounds[0] + bounds[1] + 1
+    if not here.implied(length):
+        return None
+    kept = Term(term.coefficient, term.bound - {name}, rest, term.factors)
+    return normal_form.times(names, Sum((kept,)), real(length))
+
+
+def _needed(bounds: list[Poly], known: Integers) -> list[Poly]:
+    """Return bounds of a variable without those that the others imply."""
+    for each in sorted(bounds, key=lambda bound: (-len(bound.terms), str(bound))):
+        others = [other for other in bounds if other != each]
+        if len(others) >= 2 and known.with_facts(others).implied(each):
+            bounds = others
+    return bounds
 
 
 def _names(atom: Atom) -> frozenset[str]:

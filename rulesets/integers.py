@@ -8,12 +8,12 @@ What Z3 does not settle in time is not known: that never proves anything.
 z3 is imported when the first question is asked.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
+from math import lcm
 from types import ModuleType
-from typing import Any
 
 from rulesets.size import Monomial, Poly, Quotient, Size, symbols
 
@@ -25,6 +25,7 @@ type Weighted = Sequence[tuple[Fraction, frozenset[Poly]]]
 
 @lru_cache(maxsize=1)
 def z3_module() -> ModuleType:
+    """Import z3, which only proofs need."""
     import z3
 
     return z3  # type: ignore[no-any-return]
@@ -59,32 +60,32 @@ def _nonlinear(size: Size) -> bool:
 
 
 class _Stage:
-    """One translation of polynomials into Z3 terms."""
+    """One translation of polynomials into the text of SMT-LIB."""
 
     def __init__(self, products: bool) -> None:
         self.products = products
-        self.known: dict[Monomial, Any] = {}
+        self.known: dict[Monomial, str] = {}
 
-    def term(self, size: Size) -> Any:
+    def term(self, size: Size) -> str:
         if isinstance(size, int):
-            return z3_module().IntVal(size)
-        return z3_module().Sum(
-            [self.monomial(monomial) * number for monomial, number in size.terms]
-        )
+            return _numeral(size)
+        parts = [
+            f"(* {_numeral(number)} {self.monomial(monomial)})"
+            for monomial, number in size.terms
+        ]
+        return parts[0] if len(parts) == 1 else f"(+ {' '.join(parts)})"
 
-    def monomial(self, monomial: Monomial) -> Any:
+    def monomial(self, monomial: Monomial) -> str:
         if not monomial:
-            return z3_module().IntVal(1)
-        if monomial not in self.known:
-            if self.products and (len(monomial) > 1 or monomial[0][1] > 1):
-                made = z3_module().IntVal(1)
-                for atom, power in monomial:
-                    for _ in range(power):
-                        made = made * self.monomial(((atom, 1),))
-            else:
-                made = z3_module().Int(f"v{len(self.known)}")
-            self.known[monomial] = made
-        return self.known[monomial]
+            return "1"
+        if self.products and (len(monomial) > 1 or monomial[0][1] > 1):
+            atoms = [self.monomial(((atom, 1),)) for atom, n in monomial for _ in range(n)]
+            return f"(* {' '.join(atoms)})"
+        return self.known.setdefault(monomial, f"v{len(self.known)}")
+
+
+def _numeral(number: int) -> str:
+    return str(number) if number >= 0 else f"(- {-number})"
 
 
 def _products(facts: Sequence[Size], wanted: Sequence[Size]) -> list[Size]:
@@ -119,11 +120,24 @@ def _unsatisfiable(
     domains = tuple(condition for _, domain in weighted for condition in domain)
     everything = (*facts, *constraints, *domains)
     everything = (*everything, *quotient_facts(everything))
-    relevant = _connected(everything, (*constraints, *domains))
+    relevant = _connected(sorted(everything, key=str), (*constraints, *domains))
     hard = any(map(_nonlinear, (*relevant, *constraints, *domains)))
     base = tuple(each for each in relevant if each not in set(domains))
-    for stage in range(stages if hard else 1):
-        more = _products(base, (*constraints, *domains)) if stage == 1 else []
+    frozen = tuple((weight, domain) for weight, domain in weighted)
+    return _settled(base, constraints, frozen, stages if hard else 1)
+
+
+@lru_cache(maxsize=1 << 15)
+def _settled(
+    base: tuple[Size, ...],
+    constraints: tuple[Size, ...],
+    weighted: tuple[tuple[Fraction, frozenset[Poly]], ...],
+    stages: int,
+) -> bool:
+    # Runs that start again ask the same questions again.
+    wanted = (*constraints, *(each for _, domain in weighted for each in domain))
+    for stage in range(stages):
+        more = _products(base, wanted) if stage == 1 else []
         if stage == 1 and not more:
             continue
         if _solve(_Stage(stage == 2), (*base, *more), constraints, weighted, stage):
@@ -152,32 +166,29 @@ def _solve(
     weighted: Weighted,
     number: int,
 ) -> bool:
+    asserted = [f"(>= {stage.term(each)} 0)" for each in (*facts, *constraints)]
+    if weighted:
+        scale = lcm(*(weight.denominator for weight, _ in weighted))
+        parts = [
+            f"(ite {_all([f'(>= {stage.term(each)} 0)' for each in domain])} "
+            f"{_numeral(int(weight * scale))} 0)"
+            for weight, domain in weighted
+        ]
+        asserted.append(f"(not (= 0 (+ 0 {' '.join(parts)})))")
+    declared = [f"(declare-const {name} Int)" for name in stage.known.values()]
+    text = "\n".join([*declared, *(f"(assert {each})" for each in asserted)])
     z3 = z3_module()
     solver = z3.Solver() if number == 2 else z3.SolverFor("QF_LIA")
     solver.set("timeout", NONLINEAR_MS if number == 2 else LINEAR_MS)
-    for each in (*facts, *constraints):
-        solver.add(stage.term(each) >= 0)
-    if weighted:
-        scale = 1
-        for weight, _ in weighted:
-            scale *= weight.denominator
-        solver.add(
-            z3.Sum(
-                [
-                    z3.If(
-                        z3.And([stage.term(each) >= 0 for each in domain]),
-                        int(weight * scale),
-                        0,
-                    )
-                    for weight, domain in weighted
-                ]
-            )
-            != 0
-        )
+    solver.from_string(text)
     return bool(solver.check() == z3.unsat)
 
 
-def _obvious(goal: Poly, facts: frozenset[Poly], positive: frozenset[str]) -> bool:
+def _all(conditions: Sequence[str]) -> str:
+    return f"(and true {' '.join(conditions)})"
+
+
+def obvious(goal: Poly, facts: Collection[Poly], positive: Collection[str]) -> bool:
     """Say whether a goal is >= 0 because its coefficients are, or but for one fact."""
     if goal in facts or _coefficients_suffice(goal, positive):
         return True
@@ -191,8 +202,8 @@ def _obvious(goal: Poly, facts: frozenset[Poly], positive: frozenset[str]) -> bo
     return False
 
 
-def _coefficients_suffice(goal: Poly, positive: frozenset[str]) -> bool:
-    if not symbols(goal) <= positive:
+def _coefficients_suffice(goal: Poly, positive: Collection[str]) -> bool:
+    if not all(name in positive for name in symbols(goal)):
         return False
     least = 0
     for monomial, number in goal.terms:
@@ -230,26 +241,26 @@ class Integers:
             return goal >= 0
         key = goal, stages
         if key not in self._answers:
-            self._answers[key] = _obvious(
-                goal, self.facts, self.positive
-            ) or _unsatisfiable(self._all, (-goal - 1,), stages=stages)
+            self._answers[key] = obvious(goal, self.facts, self.positive) or _unsatisfiable(
+                self._all, (-goal - 1,), stages=stages
+            )
         return self._answers[key]
 
     def equal(self, one: Size, other: Size) -> bool:
         """Say whether two sizes are equal by the facts."""
         return self.implied(one - other) and self.implied(other - one)
 
-    def impossible(self, constraints: Iterable[Size] = ()) -> bool:
+    def impossible(self, constraints: Iterable[Size] = (), stages: int = 3) -> bool:
         """Say whether the facts and the constraints contradict one another."""
         asked = tuple(dict.fromkeys(constraints))
         if any(isinstance(each, int) and each < 0 for each in asked):
             return True
-        key = ("impossible", frozenset(asked))
+        key = ("impossible", stages, frozenset(asked))
         if key not in self._answers:
             wanted = asked or self._all
             self._answers[key] = any(
                 self._opposite(each) for each in asked
-            ) or _unsatisfiable(self._all, wanted)
+            ) or _unsatisfiable(self._all, wanted, stages=stages)
         return self._answers[key]
 
     def _opposite(self, condition: Size) -> bool:

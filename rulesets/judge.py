@@ -1,7 +1,7 @@
 """Who decides whether sizes are equal or large enough.
 
-Shape rules ask `equal`, `at_least`, `multiple` and `joined`. Ordinarily the answer is what the
-polynomials show. While a rule is proved, `judging` puts another judge in place: on the
+Shape rules ask `equal`, `at_least`, `multiple`, `joined`. Ordinarily the answer is what
+the polynomials show. While a rule is proved, `judging` puts another judge in place: on the
 left side it takes for granted what is asked, on the right side it proves it.
 """
 
@@ -22,6 +22,14 @@ class Judge(Protocol):
 
     def at_least(self, size: Size, least: Size, /) -> bool:
         """Say whether `size >= least`."""
+        ...
+
+    def one(self, size: Size, /) -> bool:
+        """Say whether a size is taken to be 1 without being so as a polynomial."""
+        ...
+
+    def position(self, offset: Size, size: Size, /) -> Size | None:
+        """Return the position that an offset of unknown sign means; None if unknown."""
         ...
 
     def multiple(self, size: Size, of: Size, /) -> bool:
@@ -75,6 +83,20 @@ def at_least(size: Size, least: Size) -> bool:
     return (
         provably_nonnegative(size - least) if judge is None else judge.at_least(size, least)
     )
+
+
+def is_one(size: Size) -> bool:
+    """Say whether a size is 1, so that the axis broadcasts."""
+    if isinstance(size, int):
+        return size == 1
+    judge = _JUDGE.get()
+    return judge is not None and judge.one(size)
+
+
+def position(offset: Size, size: Size) -> Size | None:
+    """Return the position a judge gives an offset that it does not look into."""
+    judge = None if isinstance(offset, int) else _JUDGE.get()
+    return None if judge is None else judge.position(offset, size)
 
 
 def multiple(size: Size, of: Size) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
+from rulesets.judge import is_one
 from rulesets.size import Size
 
 type Scalar = Any
@@ -108,7 +109,7 @@ def over(m: Meaning, one: Scalar, other: Scalar) -> Scalar:
 def broadcast_index(shape: Sequence[Size], index: Index) -> Index:
     """Return the index in a tensor of this shape that broadcasting gives."""
     kept = index[len(index) - len(shape) :]
-    return tuple(0 if size == 1 else at for size, at in zip(shape, kept, strict=True))
+    return tuple(0 if is_one(size) else at for size, at in zip(shape, kept, strict=True))
 
 
 def inside(at: Any, size: Any) -> list[Any]:

@@ -41,6 +41,10 @@ from rulesets.size import Poly
 MOST_TERMS = 400
 
 
+class OutOfTimeError(Exception):
+    """The time for a proof is over."""
+
+
 class TooLargeError(Exception):
     """A normal form grows beyond what is worth proving."""
 

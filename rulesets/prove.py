@@ -9,14 +9,13 @@ of the left side or obviously allowed.
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from rulesets.assume import Binding, assume, evaluate
-from rulesets.errors import RuleError, ShapeError
+from rulesets.errors import ShapeError
 from rulesets.expression import Call, Expression, Number, Parameter, Sequenced, Text
 from rulesets.judge import judging
 from rulesets.ops import OPERATORS
@@ -26,7 +25,8 @@ from rulesets.scenario import DeadError, Scenario, State, scenarios
 from rulesets.symbolic import Asked, attribute, order_of
 from rulesets.symbols import NotModelledError, Symbols, Tensors, Value
 from rulesets.tensor import Tensor
-from rulesets.term import Apply, Literal, Select, Term, Variable
+from rulesets.term import Apply, Literal, Select, Term, Variable, applications
+from rulesets.validate import attributes_in, tensors_in
 from rulesets.values import Evidence, GaveUp
 
 type Results = tuple[Tensors, ...]
@@ -126,7 +126,7 @@ def _run(
         for result in lefts:
             for size in result.shape:
                 scenario.learn_at_least(size, 1)
-        if scenario.integers.impossible():
+        if scenario.integers.impossible(stages=1):
             raise DeadError
         scenario.right = True
         side.binding.meaning = side.rights
@@ -177,8 +177,13 @@ class _Side:
         self.rights = Symbols(names, scenario, real_valued=real)
         for side in (self.lefts, self.rights):
             side.unrolled = limits.shapes is not None
+            side.deadline = limits.deadline
         self.binding = Binding(scenario, self.lefts)
         self.bundles: dict[tuple[str, str], Any] = {}
+        self.looked_into = _looked_into(rule)
+        self.labels = {
+            each.label for side in rule.lhs for each in applications(side) if each.label
+        }
 
     def ranks_text(self) -> str:
         """Return the shapes of the variables, for a message."""
@@ -189,18 +194,23 @@ class _Side:
         )
 
     def early(self) -> None:
-        """Choose ranks, and drop those that a condition on ranks alone excludes."""
+        """Choose ranks, and take for granted what speaks of variables alone."""
         for term in self.rule.lhs:
             for variable in _variables(term):
-                self.variable(variable)
+                if variable not in self.labels:
+                    self.variable(variable)
+        known = self.binding.tensors.keys()
         for condition in self.rule.where:
-            if not condition.tensors and all(map(_only_ranks, condition.expressions)):
-                with suppress(RuleError):  # it speaks of a label
-                    assume(condition, self.binding)
+            tensors = {each.name for each in condition.tensors}
+            tensors = tensors.union(*map(tensors_in, condition.expressions))
+            if tensors <= known and not any(map(attributes_in, condition.expressions)):
+                assume(condition, self.binding)
 
     def variable(self, name: str) -> Tensors:
         """Return a tensor variable, its rank and sizes chosen."""
         if name not in self.binding.tensors:
+            if name in self.labels:
+                raise NotModelledError(f"?{name} is used before it is made")
             scenario = self.scenario
             if self.limits.shapes is not None:
                 shape: tuple[Any, ...] = self.limits.shapes[name]
@@ -374,7 +384,9 @@ class _Side:
             if self.limits.attributes is not None:
                 bound[variable] = self.limits.attributes[variable]
             else:
-                question = asked(key=f"?{variable}", text=f"?{variable}")
+                opaque = variable not in self.looked_into
+                text = f"?{variable}"
+                question = asked(key=text, text=text, opaque=opaque)
                 bound[variable] = attribute(question, name, position)
         return bound[variable]
 
@@ -425,12 +437,12 @@ def _variables(term: Term) -> list[str]:
     return []
 
 
-def _only_ranks(expression: Expression) -> bool:
-    match expression:
-        case Number():
-            return True
-        case Call(function="rank"):
-            return True
-        case Call(function=name, arguments=arguments):
-            return name in "+-*" and all(map(_only_ranks, arguments))
-    return False
+def _looked_into(rule: Rule) -> frozenset[str]:
+    """Return the attribute variables that conditions or computations look into."""
+    expressions = [each for condition in rule.where for each in condition.expressions]
+    for side in rule.rhs:
+        for application in applications(side):
+            for _, value in application.attributes:
+                items = value.items if isinstance(value, Sequenced) else (value,)
+                expressions += [each for each in items if isinstance(each, Call)]
+    return frozenset().union(*map(attributes_in, expressions))

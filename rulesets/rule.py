@@ -31,7 +31,10 @@ from rulesets.ops import OPERATORS, complete
 from rulesets.tensor import FLOATS, Tensor
 from rulesets.term import Apply, Literal, Rest, Select, Spread, Term, Variable, subterms
 
-__all__ = ["Match", "Rule", "attributes_of", "bind", "build", "holds"]
+TIERS = ("all-sizes", "at-sizes", "tested", "refuted", "unknown")
+"""The verdicts of the verifier, the best first; only the first two are proofs."""
+
+__all__ = ["TIERS", "Match", "Rule", "attributes_of", "bind", "build", "holds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Rule:
         family: Name of the file it comes from, without the ending.
         instances: Concrete tensors and attributes it is tested with.
         note: Why it is there, where that is not plain.
+        verdict: What the verifier found: one of `TIERS`; empty if it was not asked.
+        ranks: For which ranks.
     """
 
     name: str
@@ -60,6 +65,8 @@ class Rule:
     family: str = ""
     instances: tuple[Instance, ...] = ()
     note: str = ""
+    verdict: str = ""
+    ranks: str = ""
 
     @property
     def variadic(self) -> bool:

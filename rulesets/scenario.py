@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rulesets.integers import Integers
+from rulesets.integers import Integers, obvious
 from rulesets.scalar import Sum
-from rulesets.size import Poly, Size, substitute, symbol, symbols
+from rulesets.size import Poly, Size, divide, divide_terms, substitute, symbol, symbols
 from rulesets.symbols import NotModelledError
 from rulesets.unify import linear_in
 
@@ -57,6 +57,9 @@ class Scenario:
         self.positive: dict[str, None] = {}
         self.right = False
         self.needs: dict[str, None] = dict.fromkeys(state.needs)
+        self.ones: set[Size] = set()
+        self.products: dict[Poly, Poly] = {}
+        self.opaque: set[str] = set()
         self.texts: dict[str, str] = {}
         self.positive_reads: set[str] = set()
         self.nonzero_reads: set[str] = set()
@@ -97,7 +100,16 @@ class Scenario:
             if fact < 0:
                 raise DeadError
             return
-        if fact not in self.facts:
+        if fact in self.facts:
+            return
+        if obvious(-fact, self.facts, self.positive):
+            self.learn_equal(fact, 0)
+        self.facts[fact] = None
+        self._integers = None
+
+    def note(self, fact: Size, /) -> None:
+        """Remember a fact about index variables in their ranges."""
+        if isinstance(fact, Poly) and fact not in self.facts:
             self.facts[fact] = None
             self._integers = None
 
@@ -113,8 +125,25 @@ class Scenario:
             parts = linear_in(difference, name)
             if parts is not None and parts[0] in (1, -1):
                 self._restart({name: parts[1] * -parts[0]})
-        self.learn_at_least(difference, 0)
-        self.learn_at_least(-difference, 0)
+        self._note_products(difference)
+        for fact in (difference, -difference):
+            self.facts[fact] = None
+        self._integers = None
+
+    def _note_products(self, difference: Poly) -> None:
+        """Keep `a·b = c·d` as a way to write products of sizes in one way."""
+        if len(difference.terms) == 2:
+            (one, number), (other, opposite) = difference.terms
+            if one and other and number == -opposite and abs(number) == 1:
+                self.products[Poly(((one, 1),))] = Poly(((other, 1),))
+
+    def reduced(self, size: Size) -> Size:
+        """Replace products that are known to be equal to others."""
+        for product, other in self.products.items():
+            quotient, rest = divide_terms(size, product)
+            if quotient != 0:
+                size = quotient * other + rest
+        return size
 
     def _reduced(self, size: Size) -> Size:
         """Divide an equation by symbols that are in every term and are positive."""
@@ -208,8 +237,6 @@ class Scenario:
         """Take divisibility for granted on the left; prove it on the right."""
         if of == 1 or size == of:
             return True
-        from rulesets.size import divide
-
         if divide(size, of) is not None:
             return True
         if self.right:
@@ -220,7 +247,7 @@ class Scenario:
 
     def joined(self, sizes: tuple[Size, ...], /) -> Size | None:
         """Choose which sizes are 1; the others are equal."""
-        different = [each for each in dict.fromkeys(sizes) if each != 1]
+        different = [e for e in dict.fromkeys(sizes) if e != 1 and e not in self.ones]
         if not different:
             return 1
         first, *others = different
@@ -235,8 +262,22 @@ class Scenario:
             else:
                 one = first if answer == "first" else other
                 self.learn_equal(one, 1)
-                raise NotModelledError("a computed size that may be 1 broadcasts")
+                self.ones.add(one)
+                first = other if answer == "first" else first
         return first
+
+    def one(self, size: Size, /) -> bool:
+        """Say whether a size was chosen to be 1 and could not be solved for it."""
+        return size in self.ones
+
+    def position(self, offset: Size, size: Size, /) -> Size | None:
+        """Return a symbol for the position of an offset that no rule looks into."""
+        if symbols(offset).isdisjoint(self.opaque):
+            return None
+        name = f"position {offset} of {size}"
+        place = self.symbol(name, f"{self.text(offset)}", 0)
+        self.learn_at_least(size, place)
+        return place
 
     # -- conditions ----------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ direction = "both"                   # also NAME.reverse; default "forward"
 over      = { F = ["Relu", "Tanh"] } # one rule NAME[Relu] for each, F replaced
 float     = { tag = "exact" }        # or reassociates, risky
 note      = "why it is there"
+proof     = { verdict = "all-sizes", ranks = "1-3" }   # written by the audit
 instances = [{ x = "2,3,4", p = [1, 0, 2], q = [2, 1, 0] }]
 """
 
@@ -23,7 +24,7 @@ from pathlib import Path
 from rulesets.condition import parse_condition
 from rulesets.errors import RuleError, RuleFileError
 from rulesets.instance import parse_instance
-from rulesets.rule import Rule
+from rulesets.rule import TIERS, Rule
 from rulesets.term import applications, parse_term
 from rulesets.validate import (
     attribute_variables,
@@ -34,7 +35,7 @@ from rulesets.validate import (
 
 KEYS = (
     *("name", "lhs", "rhs", "where", "dtypes", "direction", "over", "float", "note"),
-    "instances",
+    *("instances", "proof"),
 )
 DTYPES = ("float", "any")
 DIRECTIONS = ("forward", "both")
@@ -194,7 +195,20 @@ def _rule(table: Mapping[str, object], family: str, name: str) -> Rule:
         family,
         tuple(instances),
         str(table.get("note", "")),
+        *_proof(table),
     )
+
+
+def _proof(table: Mapping[str, object]) -> tuple[str, str]:
+    """Return verdict and ranks; both empty if the row has no proof."""
+    proof = table.get("proof")
+    if proof is None:
+        return "", ""
+    if not isinstance(proof, dict) or set(proof) != {"verdict", "ranks"}:
+        raise RuleError(
+            f'\'proof\' is {proof!r}; possible: {{ verdict = "all-sizes", ranks = "1-3" }}'
+        )
+    return _choice(proof, "verdict", TIERS), str(proof["ranks"])
 
 
 def _check_instance(instance: Mapping[str, object], known: frozenset[str]) -> None:

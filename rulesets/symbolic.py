@@ -32,6 +32,7 @@ class Asked:
         key: A name that tells this attribute from all others of the rule.
         text: How the vocabulary of rules says it, if it can.
         rank: The greatest rank tried.
+        opaque: Whether the rule passes the attribute on without looking into it.
     """
 
     scenario: Scenario
@@ -42,6 +43,7 @@ class Asked:
     key: str
     text: str
     rank: int
+    opaque: bool = True
 
     @property
     def shape(self) -> tuple[Size, ...]:
@@ -77,10 +79,7 @@ def attribute(asked: Asked, name: str, position: int | None = None) -> Any:
 def order_of(op: str, names: Sequence[str]) -> list[str]:
     """Return attributes in an order in which each may use those before."""
     first = ("axes", "axis", "steps", "starts")
-    return sorted(
-        names,
-        key=lambda name: (name not in first, first.index(name) if name in first else 0),
-    )
+    return [*(n for n in first if n in names), *(n for n in names if n not in first)]
 
 
 def _subsets(count: int, least: int = 1) -> list[tuple[int, ...]]:
@@ -203,7 +202,16 @@ def _step(asked: Asked, position: int, size: Size) -> Size:
     return step if asked.scenario.choose(question, ("+", "-")) == "+" else -step
 
 
+def _raw(asked: Asked, position: int) -> Size:
+    """Return an offset that stands for every way to write a position."""
+    offset = asked.symbol(position, None)
+    asked.scenario.opaque.add(f"{asked.key}.{position}")
+    return offset
+
+
 def _start(asked: Asked, position: int, size: Size) -> Size:
+    if asked.opaque:
+        return _raw(asked, position)
     if _backwards(asked, position):
         start = asked.symbol(position, 0)
         asked.scenario.learn_at_least(size, start + 1)
@@ -213,13 +221,18 @@ def _start(asked: Asked, position: int, size: Size) -> Size:
 
 
 def _end(asked: Asked, position: int, size: Size) -> Size:
+    if asked.opaque:
+        return _raw(asked, position)
     if _backwards(asked, position):
         end = asked.symbol(position, None)
         asked.scenario.learn_at_least(end, -1)
         asked.scenario.learn_at_least(size, end + 1)
         return end
     where = asked.scenario.choose(("from", asked.key, position), ("front", "end", "all"))
-    return END if where == "all" else _offset(asked, position, size, where == "front")
+    if where != "all":
+        return _offset(asked, position, size, where == "front")
+    asked.scenario.learn_at_least(END - 1, size)
+    return END
 
 
 def _offset(asked: Asked, position: int, size: Size, front: bool) -> Size:

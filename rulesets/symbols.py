@@ -1,5 +1,6 @@
 """The symbolic meaning of element rules: scalars are normal forms, indices polynomials."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -8,10 +9,11 @@ from math import inf
 from typing import Any, Protocol
 
 from rulesets import normal_form
+from rulesets.decide import count_out
 from rulesets.errors import RulesetsError
 from rulesets.integers import Integers
 from rulesets.meaning import Index
-from rulesets.normal_form import Ledger
+from rulesets.normal_form import Ledger, OutOfTimeError
 from rulesets.scalar import (
     Apply,
     Element,
@@ -23,13 +25,14 @@ from rulesets.scalar import (
     free_in_term,
     guard_of,
     guarded,
+    names_in,
     number,
     of_atom,
     plus,
     real,
     scaled,
 )
-from rulesets.size import Poly, Size, divide_terms, floor_div, symbol, symbols
+from rulesets.size import Poly, Size, divide, divide_terms, floor_div, symbol, symbols
 
 ROUNDING = Fraction(1, 4_000_000)
 SMALL = 64
@@ -41,6 +44,14 @@ class Known(Protocol):
     @property
     def integers(self) -> Integers:
         """What is known now."""
+        ...
+
+    def note(self, fact: Size, /) -> None:
+        """Remember that `fact >= 0` wherever its index variables are in their ranges."""
+        ...
+
+    def reduced(self, size: Size, /) -> Size:
+        """Write products that are known to be equal in one way."""
         ...
 
 
@@ -127,6 +138,7 @@ class Symbols:
         self.limits: dict[str, Size] = {}
         self.real_valued = real_valued
         self.unrolled = False
+        self.deadline = inf
 
     @property
     def integers(self) -> Integers:
@@ -174,6 +186,8 @@ class Symbols:
     def sum(self, sizes: Sequence[Size], body: Callable[..., Value], /) -> Value:
         """Bind variables in front of a body."""
         if self.unrolled:
+            if time.monotonic() > self.deadline:
+                raise OutOfTimeError("out of time")
             ranges = product(*(range(int(size)) for size in sizes))  # type: ignore[arg-type]
             return Value(self, plus(*(body(*ks).sum for ks in ranges)))
         ks = [0 if size == 1 else self.variable(size) for size in sizes]
@@ -181,7 +195,20 @@ class Symbols:
         for k, size in zip(ks, sizes, strict=True):
             if isinstance(k, Poly):
                 result = self._summed(k, size, result)
-        return Value(self, result)
+        return Value(self, plus(*(self._counted(term) for term in result.terms)))
+
+    def _counted(self, term: Term) -> Sum:
+        """Count what a sum without atoms counts, if its guards always hold."""
+        if not term.bound or term.factors:
+            return Sum((term,))
+        names = names_in(term.domain)
+        ranges = self.facts(*(symbol(name) for name in sorted(names - term.bound)))
+        known = self.integers.with_facts(ranges)
+        for name in sorted(term.bound):
+            found = count_out(self.names, term, name, known)
+            if found is not None:
+                return plus(*(self._counted(each) for each in found.terms))
+        return Sum((term,))
 
     def _summed(self, k: Poly, size: Size, body: Sum) -> Sum:
         (name,) = symbols(k)
@@ -254,12 +281,23 @@ class Symbols:
         """Return quotient and remainder; without a quotient where the ranges show it."""
         if divisor == 1:
             return dividend, 0
-        quotient, rest = divide_terms(dividend, divisor)
+        quotient, rest = divide_terms(self.known.reduced(dividend), divisor)
         known = self.integers.with_facts(self.facts(rest, divisor))
         if known.implied(rest, 2) and known.implied(divisor - 1 - rest, 2):
             return quotient, rest
         more = floor_div(rest, divisor)
+        limit = self._limit_of(rest)
+        times = None if limit is None else divide(limit, divisor)
+        if times is not None:
+            self.known.note(more)
+            self.known.note(times - more - 1)
         return quotient + more, rest - divisor * more
+
+    def _limit_of(self, size: Size) -> Size | None:
+        """Return the length of the range of a size that is one index variable."""
+        names = symbols(size)
+        name = next(iter(names)) if len(names) == 1 else ""
+        return self.limits.get(name) if size == symbol(name) else None
 
     def power(self, base: Value, exponent: Fraction, /) -> Value:
         """Return a power."""

@@ -4,20 +4,19 @@ A *trial* is one instance of a rule with random values. It shows that a rule is 
 (its conditions can hold) and finds counterexamples; it proves nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import permutations
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rulesets.errors import ShapeError
-from rulesets.expression import same_number
+from rulesets.find import matches
 from rulesets.instance import Instance, Sample
 from rulesets.match import Match
 from rulesets.ops import OPERATORS
 from rulesets.reference import evaluate
-from rulesets.rule import Rule, attributes_of, bind, build, holds
+from rulesets.rule import Rule, attributes_of, build, holds
 from rulesets.tensor import Tensor
 from rulesets.term import Apply, Literal, Term, Variable, applications
 
@@ -153,45 +152,6 @@ def built(
         return handle
 
     return trial, tuple(build_term(side, "float64") for side in rule.lhs)
-
-
-def matches(rule: Rule, trial: Trial, roots: Sequence[int]) -> list[Match]:
-    """Find every match of a rule at these roots; conditions are not tested."""
-    found = [Match({}, {}, tuple(roots))]
-    for side, root in zip(rule.lhs, roots, strict=True):
-        found = [m for match in found for m in _match(side, root, match, trial)]
-    return found
-
-
-def _match(term: Term, handle: int, match: Match, trial: Trial) -> Iterator[Match]:
-    if isinstance(term, Variable):
-        yield from _named(term.name, handle, match)
-    elif isinstance(term, Literal):
-        if same_number(trial.scalar(handle), term.value):
-            yield match
-    elif isinstance(term, Apply):
-        node = trial.nodes[handle]
-        if node.op != term.op or len(node.arguments) != len(term.arguments):
-            return
-        bound = bind(term, node.attributes, match)
-        if bound is None:
-            return
-        commutes = OPERATORS[term.op].commutative
-        orders = permutations(node.arguments) if commutes else [node.arguments]
-        for arguments in dict.fromkeys(orders):
-            found = [bound]
-            if term.label is not None:
-                found = list(_named(term.label, handle, bound))
-            for pattern, argument in zip(term.arguments, arguments, strict=True):
-                found = [
-                    m for each in found for m in _match(pattern, argument, each, trial)
-                ]
-            yield from found
-
-
-def _named(name: str, handle: int, match: Match) -> Iterator[Match]:
-    if match.variables.get(name, handle) == handle:
-        yield replace(match, variables={**match.variables, name: handle})
 
 
 def deviations(

@@ -190,7 +190,13 @@ def _at_sizes(rule: Rule, deadline: float) -> Proof:
 
 def _limits(rule: Rule, instance: Instance, deadline: float) -> Limits:
     shapes = {name: sample.shape for name, sample in instance.tensors.items()}
-    return Limits(0, 200, deadline + 3, shapes, bundles(rule, instance.attributes))
+    return Limits(
+        0,
+        200,
+        max(deadline, time.monotonic() + 3),
+        shapes,
+        bundles(rule, instance.attributes),
+    )
 
 
 def _ranks(ranks: frozenset[int]) -> str:

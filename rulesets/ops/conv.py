@@ -28,6 +28,7 @@ from rulesets.ops.spec import (
     integers,
     require,
     shaped,
+    size_of,
 )
 from rulesets.size import Size, ceil_div, floor_div
 from rulesets.tensor import Shape
@@ -87,7 +88,7 @@ def _windows(
 
 def _conv(attributes: Attributes, x: Shape, w: Shape, *bias: Shape) -> Shape:
     _check_window(attributes, w[2:], len(x))
-    group = integer(attributes, "group")
+    group = size_of(attributes, "group")
     require(at_least(group, 1), "group must be at least 1", group)
     require(
         equal(x[1], w[1] * group), "channels must be group times those of a kernel", (x, w)
@@ -102,7 +103,7 @@ def _conv(attributes: Attributes, x: Shape, w: Shape, *bias: Shape) -> Shape:
 def _conv_transpose(attributes: Attributes, x: Shape, w: Shape, *bias: Shape) -> Shape:
     _check_window(attributes, w[2:], len(x))
     count = len(x) - 2
-    group = integer(attributes, "group")
+    group = size_of(attributes, "group")
     extra = integers(attributes, "output_padding")
     strides, dilations = integers(attributes, "strides"), integers(attributes, "dilations")
     pads = integers(attributes, "pads")

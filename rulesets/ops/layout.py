@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rulesets.errors import ShapeError
 from rulesets.judge import all_equal, at_least, equal
+from rulesets.judge import position as position_of
 from rulesets.meaning import (
     ElementRule,
     Index,
@@ -109,6 +110,9 @@ def offset_in(value: Size, size: Size) -> Size:
     """Return the position an offset of `Slice` means on an axis of this size."""
     if value == END:
         return size
+    found = position_of(value, size)
+    if found is not None:
+        return found
     position = value if at_least(value, 0) else size + value
     inside = at_least(position, 0) and at_least(size, position)
     require(inside, f"offset must be inside an axis of size {size}", value)
@@ -124,6 +128,9 @@ def slice_size(size: Size, start: Size, end: Size, step: Size) -> Size:
     require(step != 0, "step must not be 0", step)
     if not at_least(step, 0):
         if isinstance(step, Poly):
+            inside = at_least(start, 0) and at_least(end, -1)
+            inside = inside and at_least(size, start + 1) and at_least(size, end + 1)
+            require(inside, f"offsets must be inside an axis of size {size}", (start, end))
             return ceil_div(start - end, -step)
         inside = isinstance(size, int) and 0 <= start < size and -1 <= end < size
         require(inside, f"offsets must be inside an axis of size {size}", (start, end))

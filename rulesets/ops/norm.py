@@ -27,6 +27,7 @@ from rulesets.ops.spec import (
     require,
     shaped,
     single,
+    size_of,
 )
 from rulesets.size import Size, floor_div
 from rulesets.tensor import Shape, broadcast
@@ -53,7 +54,7 @@ def _trailing(attributes: Attributes, x: Shape, *scales: Shape) -> Shape:
 
 def _lrn(attributes: Attributes, x: Shape) -> Shape:
     require(len(x) >= 2, "normalization across channels needs at least 2 axes", len(x))
-    size = integer(attributes, "size")
+    size = size_of(attributes, "size")
     require(at_least(size, 1), "size must be at least 1", size)
     return x
 

@@ -54,6 +54,7 @@ __all__ = [
     "same_dtype",
     "shaped",
     "single",
+    "size_of",
     "sizes",
     "text",
 ]
@@ -161,6 +162,13 @@ def integer(attributes: Attributes, name: str) -> int:
     """Return an attribute of kind int."""
     value = attributes[name]
     assert isinstance(value, int), (name, value)
+    return value
+
+
+def size_of(attributes: Attributes, name: str) -> Size:
+    """Return an attribute of kind int that may be symbolic in a proof."""
+    value = attributes[name]
+    assert isinstance(value, int | Poly), (name, value)
     return value
 
 

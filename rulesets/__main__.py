@@ -1,0 +1,5 @@
+"""`python -m rulesets`."""
+
+from rulesets.cli import main
+
+main()

@@ -1,0 +1,130 @@
+"""The commands of `python -m rulesets`: list, show, verify, audit, and those that generate."""
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from rulesets import audit as auditing
+from rulesets.condition import describe
+from rulesets.errors import RulesetsError
+from rulesets.rule import Rule
+from rulesets.store import load, parse_file
+from rulesets.verify import Verdict, verify
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+console = Console()
+
+Folder = Annotated[Path | None, typer.Option(help="of rule files; default: those shipped")]
+Seconds = Annotated[float, typer.Option(help="that one proof may take")]
+Jobs = Annotated[int, typer.Option(help="processes on this machine")]
+
+
+def folder_of(folder: Path | None) -> Path:
+    """Return a folder of rule files, by default the shipped one."""
+    return folder if folder is not None else Path(str(files("rulesets"))) / "data"
+
+
+@app.command("list")
+def list_command(folder: Folder = None) -> None:
+    """List the rules with what is known about them."""
+    table = Table("rule", "family", "verdict", "ranks", "float")
+    for rule in load(folder_of(folder)):
+        table.add_row(rule.name, rule.family, rule.verdict, rule.ranks, rule.float_tag)
+    console.print(table)
+
+
+@app.command("show")
+def show_command(name: str, folder: Folder = None, seconds: Seconds = 10) -> None:
+    """Show one rule: conditions in English, and the verdict found now."""
+    rules = {rule.name: rule for rule in load(folder_of(folder))}
+    if name not in rules:
+        near = [each for each in rules if name.lower() in each.lower()][:5]
+        console.print(f"no rule {name!r}; near: {', '.join(near) or 'none'}")
+        raise typer.Exit(2)
+    rule = rules[name]
+    console.print(f"[bold]{rule.name}[/bold] ({rule.family}, {rule.float_tag})")
+    for condition in rule.where:
+        console.print(f"  if {describe(condition)}")
+    if rule.note:
+        console.print(f"  note: {rule.note}")
+    _print(rule, verify(rule, seconds=seconds))
+
+
+@app.command("verify")
+def verify_command(file: Path, seconds: Seconds = 10) -> None:
+    """Verify the rules of a file; exit code 1 if one is not proved."""
+    try:
+        rules = parse_file(file.read_text(encoding="utf-8"), file.name)
+    except (OSError, RulesetsError) as error:
+        console.print(str(error))
+        raise typer.Exit(2) from error
+    proved = True
+    for rule in rules:
+        verdict = verify(rule, seconds=seconds)
+        proved = proved and verdict.proved
+        _print(rule, verdict)
+    raise typer.Exit(0 if proved else 1)
+
+
+@app.command("audit")
+def audit_command(
+    folder: Folder = None,
+    jobs: Jobs = 2,
+    seconds: Seconds = 10,
+    write: Annotated[bool, typer.Option(help="write the verdicts into the files")] = False,
+) -> None:
+    """Prove every rule again; exit code 1 if one is not proved or another verdict is kept."""
+    place = folder_of(folder)
+    rules = load(place)
+    results = []
+    found = auditing.audit(rules, jobs=jobs, seconds=seconds)
+    for result in track(found, "proving", total=len(rules), console=console):
+        results.append(result)  # noqa: PERF402
+    _summary(results)
+    rows = auditing.by_row(results)
+    if write:
+        auditing.write(place, rows)
+    kept = auditing.differences(load(place), rows)
+    for text in kept:
+        console.print(text)
+    unproved = [rule for rule, verdict in results if not verdict.proved]
+    raise typer.Exit(1 if kept or unproved else 0)
+
+
+def _summary(results: Sequence[tuple[Rule, Verdict]]) -> None:
+    for rule, verdict in results:
+        if verdict.tier != "all-sizes":
+            _print(rule, verdict)
+    families = sorted({rule.family for rule, _ in results})
+    tiers = list(dict.fromkeys(verdict.tier for _, verdict in results))
+    table = Table("family", *tiers)
+    for family in families:
+        count = Counter(verdict.tier for rule, verdict in results if rule.family == family)
+        table.add_row(family, *(str(count[tier]) for tier in tiers))
+    console.print(table)
+
+
+def _print(rule: Rule, verdict: Verdict) -> None:
+    console.print(
+        f"{rule.name}: {verdict.tier} {verdict.ranks} ({verdict.seconds:.2f} s) {verdict.reason}",
+        markup=False,
+    )
+    for condition in verdict.conditions:
+        console.print(f"  needs {condition}", markup=False)
+    if verdict.counterexample is not None:
+        console.print(f"  counterexample: {dict(verdict.counterexample)}", markup=False)
+
+
+def main() -> None:
+    """Run the commands."""
+    from rulesets.cli_generate import add_commands
+
+    add_commands(app)
+    app()
