@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rulesets.errors import ShapeError, SizeError
 from rulesets.rule import Match, bind, build, holds
 from tensat.egraph.compile_rules import Pattern
-from tensat.egraph.tensor_egraph import TensorEGraph
+from tensat.egraph.tensor_egraph import ENodeKey, TensorEGraph
 
 MOST_NEW = 200
 """New e-nodes (plus a tenth of those there are) after which a pattern waits a step:
@@ -29,15 +29,15 @@ class Firing(NamedTuple):
         pattern: The compiled left side.
         row: The match: roots, variables and numbers of attributes, all as they were then.
         built: Handle of each right side.
-        first: Handles from here on are new …
-        last: … up to this one, which is not.
+        first: The first new handle.
+        made: The new e-nodes, in order of their handles, as they were then.
     """
 
     pattern: Pattern
     row: tuple[int, ...]
     built: tuple[int, ...]
     first: int
-    last: int
+    made: tuple[ENodeKey, ...]
 
     @property
     def roots(self) -> tuple[int, ...]:
@@ -112,7 +112,8 @@ class Applier:
             egraph.rule = None
         if new:
             self.fired[rule.name] += 1
-            self.history.append(Firing(pattern, row, built, mark, egraph.mark()))
+            made = tuple(egraph.key_of[mark:])
+            self.history.append(Firing(pattern, row, built, mark, made))
         return bool(new)
 
     def _match(self, pattern: Pattern, row: tuple[int, ...]) -> Match | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tensat.egraph.apply_rules import Applier, Firing
 from tensat.egraph.compile_rules import MULTI, SINGLE, Pattern
-from tensat.egraph.tensor_egraph import TensorEGraph
+from tensat.egraph.tensor_egraph import ENodeKey, TensorEGraph
 
 MOST_SPREAD = 10_000
 """Matches of a spread pattern above which it is not looked for any more: they grow with a
@@ -62,12 +62,14 @@ class Saturation:
         growth: Sizes before the first step and after each step.
         fired: How often each rule changed the e-graph, most often first.
         history: Each of these changes, in order.
+        encoded: The e-nodes before the first step, in order of their handles.
     """
 
     stop: str
     growth: tuple[Growth, ...]
     fired: dict[str, int] = field(default_factory=dict)
     history: tuple[Firing, ...] = ()
+    encoded: tuple[ENodeKey, ...] = ()
 
 
 def saturate(
@@ -92,6 +94,7 @@ def saturate(
     """
     start = time.monotonic()
     applier = Applier(egraph)
+    encoded = tuple(egraph.key_of)
     egraph.refresh()
     growth = [_growth(egraph, start)]
     spread = [pattern for pattern in patterns if pattern.spread]
@@ -123,7 +126,7 @@ def saturate(
             stop = reason
             break
     fired = dict(applier.fired.most_common())
-    return Saturation(stop, tuple(growth), fired, tuple(applier.history))
+    return Saturation(stop, tuple(growth), fired, tuple(applier.history), encoded)
 
 
 def _growth(egraph: TensorEGraph, start: float) -> Growth:
