@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from extraction.deadline import Deadline
+from extraction.facts import Facts
 from extraction.incumbent import best, better_greedy, repair
 from extraction.model import Cut, Program, build
 from extraction.problem import Problem, Reduced, cost_of, needed, restrict
@@ -19,7 +20,7 @@ from extraction.relax import relax
 from extraction.solve_cpsat import solve_cpsat
 from extraction.solve_highs import solve_highs
 from extraction.solver import Answer, Task
-from extraction.upper_bound import worthwhile
+from extraction.upper_bound import required_bound, worthwhile
 
 FIRST_SLICE = 2.0
 """Seconds of the first slice, to which one is added for every NODES_PER_SECOND."""
@@ -30,10 +31,16 @@ MANY_ROUNDS = 12
 """Lazy rounds after which the other back end is asked."""
 
 PATIENCE = 2.5
-"""The relaxation's slice in others' slices; it stops by itself when it stalls."""
+"""Slices for the relaxation, which stops by itself, and for CP-SAT where cycles reign."""
 
 OPENING = 0.4
 """HiGHS's first slice where cycles are few: it ends at once or is not the right one."""
+
+UNHURRIED = 2.0
+"""Seconds left from which a first bound by must sets is worth computing."""
+
+GAIN = 0.1
+"""Share of the gap that a slice of relaxation must close to get another at once."""
 
 SMALL = 1000
 """E-nodes up to which CP-SAT comes before HiGHS."""
@@ -79,14 +86,21 @@ class PartSearch:
         turn = 0
         while not self.over():
             for act in self._acts(turn):
-                left = self.task.deadline.left
-                end = self.task.deadline
                 length = slice_ * self._weight(act, turn)
-                act(end if left < 1.5 * length else end.sooner(length))
+                while self._gains(act, length):
+                    pass
                 if self.over():
                     break
             slice_ *= GROWTH
             turn += 1
+
+    def _gains(self, act: Callable[[Deadline], None], length: float) -> bool:
+        """Give an act its slice; say whether the relaxation deserves another at once."""
+        end, before = self.task.deadline, self.bound
+        act(end if end.left < 1.5 * length else end.sooner(length))
+        if self.over() or act != self.tighten:
+            return False
+        return self.bound - before > GAIN * (self.cost - before)
 
     def over(self) -> bool:
         """Whether nothing is left to do or no time to do it."""
@@ -110,7 +124,7 @@ class PartSearch:
 
     def _weight(self, act: Callable[[Deadline], None], turn: int) -> float:
         program = self.task.program
-        if act == self.tighten:
+        if act == self.tighten or (act == self.ask_cpsat and _is_tangled(program)):
             return PATIENCE
         if turn == 0 and act == self.ask_highs and not _is_tangled(program):
             return OPENING
@@ -226,6 +240,8 @@ def solve_part(
     """
     task = Task(build(problem), hint, upper, step, deadline, (), seed, workers)
     search = PartSearch(problem, task)
+    if deadline.left > UNHURRIED:
+        search.bound = required_bound(Facts(problem))
     search.run()
     bound = search.cost if search.proven else min(search.bound, search.cost)
     return Answer(search.chosen, bound, search.proven, rounds=search.rounds)

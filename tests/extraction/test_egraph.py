@@ -31,7 +31,7 @@ def test_infinite_cost_leaves_the_node_out():
 
 def test_unknown_root_is_refused():
     """A root without e-nodes is an error that names known e-classes."""
-    with pytest.raises(MissingRootError, match="root 'q' has no e-node.*'r'"):
+    with pytest.raises(MissingRootError, match=r"root 'q' has no e-node.*'r'"):
         EGraph([ENode("f", "r")], ["q"])
 
 
