@@ -96,10 +96,10 @@ def compile_rules(
     """
     egraph.engine.state("(ruleset single) (ruleset multi)")
     _declare_twins(egraph)
-    arities = _arities(egraph)
+    arities = arities_of(egraph)
     patterns: list[Pattern] = []
     for rule in rules:
-        for instance in _written_out(rule, arities):
+        for instance in written_out(rule, arities):
             name = f"m{len(patterns)}"
             pattern = _declare(instance, name, egraph, literals, _is_spread(rule))
             patterns.append(pattern)
@@ -121,14 +121,16 @@ def _declare_twins(egraph: TensorEGraph) -> None:
             )
 
 
-def _arities(egraph: TensorEGraph) -> dict[str, set[int]]:
+def arities_of(egraph: TensorEGraph) -> dict[str, set[int]]:
+    """The numbers of arguments with which each operator occurs."""
     found: dict[str, set[int]] = {}
     for key in egraph.key_of:
         found.setdefault(key.operator, set()).add(len(key.arguments))
     return found
 
 
-def _written_out(rule: Rule, arities: dict[str, set[int]]) -> Iterator[Rule]:
+def written_out(rule: Rule, arities: dict[str, set[int]]) -> Iterator[Rule]:
+    """The rule without rest variables, for each number of arguments that may occur."""
     if not rule.variadic:
         yield rule
         return
@@ -161,7 +163,7 @@ def _declare(rule: Rule, relation: str, egraph: TensorEGraph, literals: Sequence
         f"v_{_plain(name)}" for name in names
     ]
     row = " ".join([*tensors, *(f"a{k}" for k in range(len(apps)))])
-    pattern = Pattern(rule, relation, names, apps, _symmetric(rule), spread)
+    pattern = Pattern(rule, relation, names, apps, symmetric(rule), spread)
     if spread:
         egraph.engine.state(f"(ruleset {pattern.ruleset})")
     for number, facts in enumerate(texts):
@@ -194,7 +196,7 @@ def _variables(rule: Rule) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _symmetric(rule: Rule) -> bool:
+def symmetric(rule: Rule) -> bool:
     """Whether two left sides are equal up to the names of variables."""
     if len(rule.lhs) != 2:
         return False

@@ -77,7 +77,7 @@ def price(
     asked: dict[int, Signature] = {}
     fixed: dict[int, float] = {}
     for index, row in enumerate(rows):
-        answer = _question(egraph, row, sizes, opset)
+        answer = question(egraph, row, sizes, opset)
         if isinstance(answer, Signature):
             asked[index] = answer
         else:
@@ -98,7 +98,7 @@ def operator_of(symbol: str) -> str:
     return symbol.rsplit("_", 1)[0]
 
 
-def _question(
+def question(
     egraph: TensorEGraph, row: ENodeRow, sizes: Mapping[str, int], opset: int
 ) -> Signature | float:
     """What to ask a cost source about an e-node, or its cost if that is known."""

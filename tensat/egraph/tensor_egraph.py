@@ -220,7 +220,7 @@ class TensorEGraph:
         for key in self.key_of[mark:]:
             del self._memo[key]
         for handle in range(mark, len(self.outputs)):
-            value = self._value_key(handle)
+            value = self.value_key(handle)
             if value is not None and self._by_value.get(value) == handle:
                 del self._by_value[value]
         self._unions = [pair for pair in self._unions if max(pair[0], pair[1]) < mark]
@@ -297,14 +297,14 @@ class TensorEGraph:
         self.ancestors.append(bits)
         self.original.append(0)
         self._memo[key] = handle
-        value = self._value_key(handle)
+        value = self.value_key(handle)
         if value is not None:
             twin = self._by_value.setdefault(value, handle)
             if twin != handle:
                 self._unions.append((twin, handle, None))
         return handle
 
-    def _value_key(self, handle: int) -> object:
+    def value_key(self, handle: int) -> object:
         """Equal for constants of equal type and value; None if the value is not known."""
         constant, tensor = self.constants[handle], self.outputs[handle][0]
         if constant is None or constant.value is None:
