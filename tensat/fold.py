@@ -2,7 +2,8 @@
 
 The runtime decides what an operator on constants gives (integer division, wrapping,
 rounding), so folding can never disagree with it. Everything is computed in one run of one
-model; if the runtime refuses that model, nodes stay as they are.
+model; if the runtime refuses that model, each value is tried by itself, and nodes whose
+values it refuses stay as they are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from tensat.graph import CONSTANT, Graph, Node, Ref, dtype_of, prune
 from tensat.onnx_export import to_model, write
 from tensat.runtime import Failure, Level, Program, Runtime
 
+MOST_TRIED = 64
+"""Values that are tried one by one where the runtime refuses all of them together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folded:
@@ -26,8 +30,8 @@ class Folded:
 
     Attributes:
         graph: The graph; constants that nobody uses are gone.
-        folded: How many nodes were computed away.
-        refused: Why the runtime computed nothing, or "".
+        folded: How many values were computed and stored.
+        refused: Why the runtime refused some or all of them, or "".
     """
 
     graph: Graph
@@ -49,18 +53,33 @@ def fold(graph: Graph, runtime: Runtime, foldable: frozenset[int]) -> Folded:
     wanted = _wanted(graph, foldable)
     if not wanted:
         return Folded(graph, 0)
-    values = _values(graph, wanted, foldable, runtime)
-    if isinstance(values, Failure):
-        return Folded(graph, 0, str(values))
+    values, refused = _found(graph, wanted, foldable, runtime)
+    if not values:
+        return Folded(graph, 0, refused)
     constants = dict(graph.constants)
     nodes = list(graph.nodes)
-    for number, (ref, value) in enumerate(zip(wanted, values, strict=True)):
+    for number, (ref, value) in enumerate(values.items()):
         key = _free_key(constants, number)
         tensor = graph.tensor(ref)
         constants[key] = ir.Tensor(value, dtype=dtype_of(tensor.dtype))
         nodes[ref.node] = Node(CONSTANT, (("key", key),), (), (tensor,))
-    return Folded(prune(replace(graph, nodes=tuple(nodes), constants=constants)),
-                  len(foldable))  # fmt: skip
+    folded = prune(replace(graph, nodes=tuple(nodes), constants=constants))
+    return Folded(folded, len(values), refused)
+
+
+def _found(
+    graph: Graph, wanted: tuple[Ref, ...], foldable: frozenset[int], runtime: Runtime
+) -> tuple[dict[Ref, np.ndarray], str]:
+    """The values that the runtime computes, and why it refused the others."""
+    together = _values(graph, wanted, foldable, runtime)
+    if not isinstance(together, Failure):
+        return dict(zip(wanted, together, strict=True)), ""
+    found = {}
+    for ref in wanted[:MOST_TRIED]:
+        alone = _values(graph, (ref,), foldable, runtime)
+        if not isinstance(alone, Failure):
+            found[ref] = alone[0]
+    return found, str(together)
 
 
 def _free_key(constants: Mapping[str, object], number: int) -> str:

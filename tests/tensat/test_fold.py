@@ -17,6 +17,7 @@ from tensat.onnx_write import to_proto
 from tensat.runtime import Failure, FailureKind, Feeds, Program, Runtime
 from tests.tensat.onnx_models import (
     FEEDS,
+    FLOAT,
     INT64,
     X,
     Y,
@@ -89,7 +90,7 @@ def test_only_values_that_are_used_elsewhere_are_stored(runtime: Runtime) -> Non
     proto = model(nodes, X, Y, {"a": random(3)})
     graph = _graph(proto)
     result = fold(graph, runtime, _foldable(graph))
-    assert result.folded == 3
+    assert result.folded == 2
     assert sorted(n.op for n in result.graph.nodes) == [
         "Add", "Constant", "Constant", "Input", "Mul",
     ]  # fmt: skip
@@ -132,3 +133,19 @@ def test_names_of_stored_values_do_not_collide(runtime: Runtime) -> None:
     graph = _graph(proto)
     folded = to_proto(to_model(fold(graph, runtime, _foldable(graph)).graph))
     np.testing.assert_array_equal(run(folded, FEEDS)[0], run(proto, FEEDS)[0])
+
+
+def test_what_the_runtime_cannot_compute_stays_alone(runtime: Runtime) -> None:
+    """One value without a kernel does not keep the others from being computed."""
+    nodes = [
+        node("HardSigmoid", "d", "e"), node("Cast", "e", "f", to=FLOAT),
+        node("Exp", "a", "b"), node("Add", "x b", "c"), node("Add", "c f", "y"),
+    ]  # fmt: skip
+    proto = model(nodes, X, Y, {"a": random(3), "d": random(3).astype(np.float64)})
+    graph = _graph(proto)
+    result = fold(graph, runtime, _foldable(graph))
+    assert result.folded == 1
+    assert "HardSigmoid" in result.refused
+    kept = {n.op for n in result.graph.nodes}
+    assert {"HardSigmoid", "Cast"} <= kept
+    assert "Exp" not in kept
