@@ -105,11 +105,16 @@ def generate_command(
         int, typer.Option(min=1, help="try every k-th candidate of the largest size only")
     ] = 1,
     seed: Annotated[int, typer.Option(help="of the evaluation points")] = 0,
+    known: Annotated[
+        list[Path] | None,
+        typer.Option("--known", help="rule files; what they derive is not found again"),
+    ] = None,
 ) -> None:
     """Enumerate terms and keep the proved laws that smaller ones do not derive."""
     with _faults():
         place = folder or Path(f"generated-{family}-{size}")
-        plan = Plan(family_of(family), size, place, seed, PROVED, sample)
+        rules = tuple(_given(known)) if known else ()
+        plan = Plan(family_of(family), size, place, seed, PROVED, sample, rules)
         workers = Workers(jobs, backend, scheduler)
         with _bars() as progress:
             result = generate(plan, _engine().derivable, verify, workers, progress)

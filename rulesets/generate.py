@@ -22,6 +22,7 @@ from rulesets.ground_json import from_json, to_json
 from rulesets.law import Law
 from rulesets.minimize import Derivable, Outcome, Prove, minimize, prune
 from rulesets.parallel import Workers
+from rulesets.rule import Rule
 from rulesets.store import parse_file
 
 CHUNK = 64
@@ -44,6 +45,7 @@ class Plan:
         seed: Of the evaluation points.
         accept: Verdicts with which a rule is kept.
         sample: Keep every k-th candidate of the largest size only.
+        known: Rules of earlier runs; what they derive is not found again.
     """
 
     family: Family
@@ -52,6 +54,7 @@ class Plan:
     seed: int = 0
     accept: frozenset[str] = PROVED
     sample: int = 1
+    known: tuple[Rule, ...] = ()
 
     def key(self) -> dict[str, object]:
         """Return what must not change between runs in one folder."""
@@ -61,6 +64,7 @@ class Plan:
             "seed": self.seed,
             "accept": sorted(self.accept),
             "sample": self.sample,
+            "known": [rule.name for rule in self.known],
         }
 
 
@@ -214,6 +218,7 @@ def _pruned(
                     prove=prove,
                     accept=plan.accept,
                     workers=workers,
+                    known=plan.known,
                 )
                 write(file, json.dumps([_outcome(one) for one in made]))
             read = _read_outcomes(json.loads(file.read_text()), chunk)
@@ -256,7 +261,13 @@ def _least(
             done += 1
             progress("minimise", done, len(laws))
 
-        least = minimize(laws, sizes=plan.family.sizes, derivable=derivable, progress=step)
+        least = minimize(
+            laws,
+            sizes=plan.family.sizes,
+            derivable=derivable,
+            known=plan.known,
+            progress=step,
+        )
         write(plan.folder / "laws.toml", "\n".join(t for one in least for t in one.texts))
         write(file, json.dumps([one.name for one in least]))
     names = set(json.loads(file.read_text()))

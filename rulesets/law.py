@@ -1,24 +1,24 @@
 """A law: an equation as rules in the text of our rule files.
 
 Each direction is a rule of its own: attributes with sizes become variables with a condition
-on the left and computed expressions on the right. Ranks are always stated, and so is every
-equality of sizes that the left side does not force by itself.
+on the left and computed expressions on the right. Every equality of sizes is stated that
+the left side does not force by itself. A direction can be written in several forms, the
+most general first; the verifier decides which of them is true.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from rulesets.equation import Equation
 from rulesets.errors import RuleError, ShapeError
 from rulesets.freedom import Freed, free
-from rulesets.ground import Ground, Leaf, Node, leaves, numbers, rename, subterms
+from rulesets.ground import Ground, Leaf, Node, leaves, rename, subterms
+from rulesets.law_text import WINDOWED, Form, UnwritableError, Writer, only
+from rulesets.ops import OPERATORS
 from rulesets.rule import Rule
-from rulesets.size import Poly, Size, evaluate, symbol, symbols
+from rulesets.size import Poly, Size, evaluate, symbol
 from rulesets.store import parse_file
-
-LETTERS = "abcdefghijklmnoqrsuvwxyz"
-"""Names of tensors; ``t`` is an element type and ``p0`` a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +38,58 @@ class Law:
     rules: tuple[Rule, ...]
 
 
-class _UnwritableError(Exception):
-    """This direction cannot be a rule: something on the right is not bound on the left."""
-
-
-def law(
-    equation: Equation, name: str, env: Mapping[str, int], tag: str = "reassociates"
-) -> Law | None:
-    """Write an equation as rules, in every direction that can be one.
+def forms(
+    equation: Equation, name: str, env: Mapping[str, int]
+) -> list[list[tuple[str, Rule]]]:
+    """Return for each direction the rules that say it, the most general form first.
 
     Args:
         equation: The equation.
         name: The name of the forward rule.
         env: Values for the symbols, for the instance.
-        tag: What rounding does.
     """
-    texts: list[str] = []
-    rules: list[Rule] = []
     back = Equation(equation.rhs, equation.lhs)
+    tag = float_tag(equation)
+    found = []
     for one, suffix in ((equation, ""), (back, ".reverse")):
-        try:
-            text = _text((one,), name + suffix, env, tag)
-            rules += parse_file(text, "generated.toml")
-        except (_UnwritableError, RuleError, ShapeError):
-            continue
-        texts.append(text)
-    return Law(name, equation, tuple(texts), tuple(rules)) if texts else None
+        written = [_written((one,), name + suffix, env, tag, form) for form in Form]
+        found.append(list(dict(each for each in written if each is not None).items()))
+    return [each for each in found if each]
+
+
+def law(equation: Equation, name: str, env: Mapping[str, int]) -> Law | None:
+    """Write an equation as rules in their plainest form, unproved."""
+    found = [alternatives[-1] for alternatives in forms(equation, name, env)]
+    if not found:
+        return None
+    texts, rules = zip(*found, strict=True)
+    return Law(name, equation, texts, rules)
+
+
+def float_tag(equation: Equation) -> str:
+    """Say what rounding does: ``exact`` if each element sees one and the same operation."""
+    one, other = (_paths(side) for side in (equation.lhs, equation.rhs))
+    return "exact" if max(map(len, one | other)) <= 1 and one == other else "reassociates"
+
+
+def _paths(term: Ground) -> set[tuple[str, ...]]:
+    """The operators that compute something, on each way from a leaf to the root."""
+    if isinstance(term, Leaf) or not term.arguments:
+        return {()}
+    below = set().union(*map(_paths, term.arguments))
+    moves = term.op == "Output" or OPERATORS[term.op].data_movement
+    return below if moves else {(term.op, *path) for path in below}
+
+
+def _written(
+    equations: tuple[Equation, ...], name: str, env: Mapping[str, int], tag: str, form: Form
+) -> tuple[str, Rule] | None:
+    try:
+        text = _text(equations, name, env, tag, form)
+        (rule,) = parse_file(text, "generated.toml")
+    except (UnwritableError, RuleError, ShapeError):
+        return None
+    return text, rule
 
 
 def merging(
@@ -78,25 +104,55 @@ def merging(
         tag: What rounding does.
     """
     turned = tuple(Equation(one.rhs, one.lhs) for one in pair)
-    try:
-        text = _text(turned, name, env, tag)
-        rules = parse_file(text, "generated.toml")
-    except (_UnwritableError, RuleError, ShapeError):
-        return None
-    return Law(name, pair[0], (text,), rules)
+    for form in Form:
+        found = _written(turned, name, env, tag, form)
+        if found is not None:
+            return Law(name, pair[0], (found[0],), (found[1],))
+    return None
 
 
 def _text(
-    equations: tuple[Equation, ...], name: str, env: Mapping[str, int], tag: str
+    equations: tuple[Equation, ...], name: str, env: Mapping[str, int], tag: str, form: Form
 ) -> str:
     """Write one rule: from the left sides to the right sides."""
     for one in equations:
         made = set(subterms(one.rhs))
         if isinstance(one.lhs, Leaf) or not one.lhs.arguments or one.lhs in made:
-            raise _UnwritableError  # no operator to match, or a rule that never ends
+            raise UnwritableError  # no operator to match, or a rule that never ends
+    if form in (Form.WINDOW, Form.GROUPED):
+        equations, env = _any_window(equations, env)
     changed, env = _plain(equations, env)
     freed = free(*changed)
-    return _Writer(freed, _block_values(freed, env)).rule(name, tag)
+    return Writer(freed, _block_values(freed, env), form).rule(name, tag)
+
+
+def _any_window(
+    equations: tuple[Equation, ...], env: Mapping[str, int]
+) -> tuple[tuple[Equation, ...], Mapping[str, int]]:
+    """Give kernels any size, if each windowed operator has one set of attributes.
+
+    Raises:
+        UnwritableError: There is no windowed operator, or one with different attributes.
+    """
+    terms = [t for one in equations for side in (one.lhs, one.rhs) for t in subterms(side)]
+    found = {
+        (t.op, t.attributes) for t in terms if isinstance(t, Node) and t.op in WINDOWED
+    }
+    if not found or len({op for op, _ in found}) < len(found):
+        raise UnwritableError
+    kernel = {axis: symbol(name) for axis, name in ((2, "q"), (3, "r"))}
+    values = dict(env)
+    shapes: dict[Leaf, Ground] = {}
+    for leaf in dict.fromkeys(t for t in terms if isinstance(t, Leaf)):
+        sizes = list(leaf.shape)
+        for axis, name in ((2, "q"), (3, "r")):
+            if len(sizes) == 4 and isinstance(sizes[axis], int):
+                values[name] = evaluate(sizes[axis], env)
+                sizes[axis] = kernel[axis]
+        shapes[leaf] = replace(leaf, shape=tuple(sizes))
+    return tuple(
+        Equation(rename(one.lhs, shapes), rename(one.rhs, shapes)) for one in equations
+    ), values
 
 
 def name_of(equation: Equation, taken: Iterable[str]) -> str:
@@ -126,7 +182,7 @@ def _plain(
     names: dict[Size, Size] = {}
 
     def plain(size: Size) -> Size:
-        if isinstance(size, int) or size == _only(list(symbols(size))):
+        if isinstance(size, int) or only(size) is not None:
             return size
         if size not in names:
             name = f"{'z' * (len(names) + 1)}"
@@ -171,155 +227,3 @@ def _block_values(freed: Freed, env: Mapping[str, int]) -> dict[str, int]:
         base = env[block.rstrip("'0123456789")]
         values[block] = base if block in env else base + 1 + len(values) % 3
     return values
-
-
-@dataclass(slots=True)
-class _Writer:
-    """Writes one direction."""
-
-    freed: Freed
-    values: Mapping[str, int]
-    names: dict[str, str] = field(default_factory=dict)
-    known: dict[str, str] = field(default_factory=dict)
-    where: list[str] = field(default_factory=list)
-    instance: dict[str, str] = field(default_factory=dict)
-    parameters: int = 0
-
-    def rule(self, name: str, tag: str) -> str:
-        """Return the table of the rule."""
-        lhs = [one.lhs for one in self.freed.equations]
-        rhs = [one.rhs for one in self.freed.equations]
-        own = tuple(dict.fromkeys(leaf for side in lhs for leaf in leaves(side)))
-        if not {leaf for side in rhs for leaf in leaves(side)} <= set(own):
-            raise _UnwritableError
-        for leaf, letter in zip(own, LETTERS, strict=False):
-            self.names[leaf.name] = letter
-            self.instance[letter] = ",".join(map(str, numbers(leaf.shape, self.values)))
-        self._sizes(own)
-        left = [self._left(side) for side in lhs]
-        right = [self._right(side) for side in rhs]
-        lines = [
-            "[[rule]]",
-            f'name = "{name}"',
-            f"lhs = {_listed(left)}",
-            f"rhs = {_listed(right)}",
-            f"where = [{', '.join(f'"{each}"' for each in dict.fromkeys(self.where))}]",
-            f'float = {{ tag = "{tag}" }}',
-            f"instances = [{{ {', '.join(self._given())} }}]",
-        ]
-        return "\n".join(lines) + "\n"
-
-    def _given(self) -> list[str]:
-        return [
-            f'{name} = "{value}"' if name in self.names.values() else f"{name} = {value}"
-            for name, value in self.instance.items()
-        ]
-
-    def _sizes(self, own: tuple[Leaf, ...]) -> None:
-        """State ranks and equal sizes, and learn how to write each block."""
-        for leaf in own:
-            letter = self.names[leaf.name]
-            self.where.append(f"rank ?{letter} = {len(leaf.shape)}")
-            for axis, size in enumerate(leaf.shape):
-                here = f"(dim ?{letter} {axis})"
-                if isinstance(size, int):
-                    self.where.append(f"dim ?{letter} {axis} = {size}")
-                    continue
-                if size != _only(list(symbols(size))[:1]):
-                    raise _UnwritableError
-                (block,) = symbols(size)
-                if block not in self.known:
-                    self.known[block] = here
-                elif not self._is_forced(block, leaf, axis):
-                    self.where.append(f"dim ?{letter} {axis} = {self.known[block]}")
-
-    def _is_forced(self, block: str, leaf: Leaf, axis: int) -> bool:
-        """Whether the left side makes this axis equal to the block's first one."""
-        members = [place for place in self.freed.places[block] if not place.startswith("@")]
-        first = next(p for p in members if self._text(p) == self.known[block])
-        this = next(p for p in members if p.startswith(f"{leaf.name}.{axis}."))
-        return frozenset((first, this)) in self.freed.forced
-
-    def _text(self, place: str) -> str:
-        name, axis, _ = place.split(".", 2)
-        return f"(dim ?{self.names.get(name, '-')} {axis})"
-
-    # ------------------------------------------------------------------ terms
-    def _left(self, term: Ground) -> str:
-        if isinstance(term, Leaf):
-            return f"?{self.names[term.name]}"
-        inner = [self._left(argument) for argument in term.arguments]
-        if dict(term.attributes).get("dtype") is not None:
-            self.instance["t"] = '"float64"'
-        given = [(n, "?t" if n == "dtype" else self._bound(v)) for n, v in term.attributes]
-        return _written(term, given, inner)
-
-    def _right(self, term: Ground) -> str:
-        if isinstance(term, Leaf):
-            return f"?{self.names[term.name]}"
-        inner = [self._right(argument) for argument in term.arguments]
-        dtype = f"(dtype ?{next(iter(self.names.values()))})" if self.names else "?t"
-        given = [
-            (n, dtype if n == "dtype" else self._computed(v)) for n, v in term.attributes
-        ]
-        return _written(term, given, inner)
-
-    def _bound(self, value: object) -> str:
-        """An attribute on the left: sizes become variables with a condition."""
-        if isinstance(value, tuple):
-            if any(isinstance(one, Poly) for one in value):
-                return f"[{', '.join(self._variable(one) for one in value)}]"
-            return f"[{', '.join(map(str, value))}]"
-        return self._variable(value) if isinstance(value, Poly) else _literal(value)
-
-    def _variable(self, size: Size) -> str:
-        letter = f"p{self.parameters}"
-        self.parameters += 1
-        self.instance[letter] = str(evaluate(size, self.values))
-        unknown = [one for one in symbols(size) if one not in self.known]
-        if not unknown:
-            self.where.append(f"?{letter} = {self._size(size)}")
-        elif isinstance(size, Poly) and size == _only(unknown):
-            self.known[unknown[0]] = f"?{letter}"
-        else:
-            raise _UnwritableError
-        return f"?{letter}"
-
-    def _computed(self, value: object) -> str:
-        if isinstance(value, tuple):
-            return f"[{', '.join(self._computed(one) for one in value)}]"
-        return self._size(value) if isinstance(value, Poly) else _literal(value)
-
-    def _size(self, size: Size) -> str:
-        """A size as an expression over what the left side binds."""
-        if isinstance(size, int):
-            return str(size)
-        terms = []
-        for monomial, number in size.terms:
-            factors = [] if number == 1 and monomial else [str(number)]
-            for atom, power in monomial:
-                if not isinstance(atom, str) or atom not in self.known:
-                    raise _UnwritableError
-                factors += [self.known[atom]] * power
-            terms.append(factors[0] if len(factors) == 1 else f"(* {' '.join(factors)})")
-        return terms[0] if len(terms) == 1 else f"(+ {' '.join(terms)})"
-
-
-def _listed(texts: list[str]) -> str:
-    if len(texts) == 1:
-        return f"'{texts[0]}'"
-    return "[\n" + "".join(f"  '{text}',\n" for text in texts) + "]"
-
-
-def _only(names: list[str]) -> Size:
-    return symbol(names[0])
-
-
-def _literal(value: object) -> str:
-    return f'\\"{value}\\"' if isinstance(value, str) else str(value)
-
-
-def _written(term: Node, attributes: list[tuple[str, str]], inner: list[str]) -> str:
-    shown = [f"{name}={value}" for name, value in attributes]
-    head = f"{term.op}[{', '.join(shown)}]" if shown else term.op
-    return f"({' '.join([head, *inner])})"

@@ -6,13 +6,13 @@ Whether an equation follows is decided by a function that is passed in.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from rulesets.equation import Equation
 from rulesets.errors import RuleError
-from rulesets.law import Law, law, name_of
+from rulesets.law import Law, forms, name_of
 from rulesets.parallel import Workers
 from rulesets.rule import Rule
 from rulesets.store import parse_file
@@ -52,6 +52,7 @@ def prune(
     prove: Prove,
     accept: frozenset[str],
     workers: Workers,
+    known: Sequence[Rule] = (),
 ) -> list[Outcome]:
     """Decide about one chunk of candidates.
 
@@ -63,14 +64,16 @@ def prune(
         prove: The verifier.
         accept: The verdicts with which a rule is kept.
         workers: Where the first test runs.
+        known: Rules that need not be found again.
     """
     laws = list(kept)
-    rules = [rule for one in laws for rule in one.rules]
+    rules = [*known, *(rule for one in laws for rule in one.rules)]
+    before = len(rules)
     chunk = list(equations)
-    known = workers.map(partial(_test, derivable, tuple(rules), dict(sizes)), chunk)
+    tests = workers.map(partial(_test, derivable, tuple(rules), dict(sizes)), chunk)
     outcomes = []
-    for equation, derived in zip(chunk, known, strict=True):
-        grown = len(rules) > sum(len(one.rules) for one in kept)
+    for equation, derived in zip(chunk, tests, strict=True):
+        grown = len(rules) > before
         if derived or (grown and derivable(equation, rules, sizes)):
             outcomes.append(Outcome(equation, "derived"))
             continue
@@ -96,22 +99,24 @@ def judge(
     prove: Prove,
     accept: frozenset[str],
 ) -> Outcome:
-    """Write a candidate as rules and prove them."""
-    written = law(equation, name_of(equation, [one.name for one in laws]), sizes)
-    if written is None:
+    """Write a candidate as rules and prove them, each direction in its widest true form."""
+    name = name_of(equation, [one.name for one in laws])
+    directions = forms(equation, name, sizes)
+    if not directions:
         return Outcome(equation, "unwritable")
     proved: list[tuple[str, Rule]] = []
     reason = ""
-    for text, rule in zip(written.texts, written.rules, strict=True):
-        better, verdict = proved_text(text, rule, prove)
-        if verdict.tier in accept:
-            proved.append((better, _parsed(better)))
-        else:
+    for alternatives in directions:
+        for text, rule in alternatives:
+            better, verdict = proved_text(text, rule, prove)
+            if verdict.tier in accept:
+                proved.append((better, _parsed(better)))
+                break
             reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"
     if not proved:
         return Outcome(equation, "refused", reason=reason)
     texts, rules = zip(*proved, strict=True)
-    return Outcome(equation, "kept", replace(written, texts=texts, rules=rules))
+    return Outcome(equation, "kept", Law(name, equation, texts, rules))
 
 
 def proved_text(text: str, rule: Rule, prove: Prove) -> tuple[str, Verdict]:
@@ -146,12 +151,14 @@ def minimize(
     *,
     sizes: Mapping[str, int],
     derivable: Derivable,
+    known: Sequence[Rule] = (),
     progress: Callable[[], None] | None = None,
 ) -> list[Law]:
-    """Drop laws that the others derive, the largest first."""
+    """Drop laws that the others (and known rules) derive, the largest first."""
     kept = list(laws)
     for one in reversed(laws):
         others = [rule for other in kept if other is not one for rule in other.rules]
+        others += known
         if derivable(one.equation, others, sizes):
             kept.remove(one)
         if progress is not None:

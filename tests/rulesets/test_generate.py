@@ -162,7 +162,7 @@ def test_conditions_of_a_proof_join_the_rule() -> None:
     )
     assert outcome.law is not None
     assert '"dim ?a 0 = 3"' in outcome.law.texts[0]
-    assert asked == [1, 2]
+    assert asked == [0, 1]
 
 
 def test_laws_that_others_derive_are_dropped() -> None:
