@@ -18,6 +18,7 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
+from extraction import ExtractionError
 from rulesets.rule import Rule
 from rulesets.store import load
 from tensat.costs.cpu import CpuCosts
@@ -150,7 +151,7 @@ class _Job:
         try:
             plan = self.improve(sizes)
             candidate = self.rebuild(plan)
-        except (ExecutionError, InternalError, UnsoundRuleError) as error:
+        except (ExecutionError, ExtractionError, InternalError, UnsoundRuleError) as error:
             return self.keep(f"The original is kept: {error}", inputs)
         return self.decide(path, candidate, plan, inputs)
 

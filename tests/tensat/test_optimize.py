@@ -14,8 +14,9 @@ import onnx
 import onnx_ir as ir
 import pytest
 
+from extraction import ExtractionError
 from rulesets.store import load
-from tensat.errors import ModelError, UnsoundRuleError, UsageError
+from tensat.errors import InternalError, ModelError, UnsoundRuleError, UsageError
 from tensat.optimize import optimize, select_rules
 from tensat.options import Options
 from tensat.runtime import Runtime
@@ -136,13 +137,16 @@ def test_a_wrong_candidate_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.report.candidate.operators == {"Tanh": 1}
 
 
-def test_an_unsound_rule_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the rule; the original is kept."""
+@pytest.mark.parametrize("kind", [UnsoundRuleError, InternalError, ExtractionError])
+def test_faults_of_ours_are_reported(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    """A wrong rule, or whatever else goes wrong inside: told, and the original is kept."""
 
-    def unsound(*_: object) -> None:
-        raise UnsoundRuleError("classes 1 and 2 became one; last rules: wrong")
+    def fail(*_: object) -> None:
+        raise kind("classes 1 and 2 became one; last rules: wrong")
 
-    monkeypatch.setattr(sys.modules["tensat.improve"], "saturate", unsound)
+    monkeypatch.setattr(sys.modules["tensat.improve"], "saturate", fail)
     result = optimize(NETWORK, FAST)
     assert not result.report.improved
     assert result.report.reason.endswith("last rules: wrong")
