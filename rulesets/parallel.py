@@ -4,8 +4,8 @@ Processes run through joblib, a cluster through `dask.distributed`; both keep th
 Functions and values must be picklable.
 """
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -53,14 +53,15 @@ class Workers:
         tasks = (joblib.delayed(function)(value) for value in values)
         return list(joblib.Parallel(n_jobs=self.jobs)(tasks))
 
-    def session(self) -> AbstractContextManager[object]:
-        """Return a context that keeps worker processes between calls of `map`."""
-        if self.backend == "processes" and self.jobs > 1:
-            context: AbstractContextManager[object] = _library("joblib", "joblib").Parallel(
-                n_jobs=self.jobs
-            )
-            return context
-        return nullcontext()
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Keep the connection to a cluster between calls of `map`; joblib keeps its own."""
+        try:
+            yield
+        finally:
+            client = _CLIENTS.pop(self.scheduler, None)
+            if client is not None:
+                client.close()
 
 
 _CLIENTS: dict[str, Any] = {}

@@ -186,7 +186,11 @@ def test_a_cluster_finds_the_same(tmp_path: Path) -> None:
     from distributed import LocalCluster
 
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address=None,
     ) as cluster:
         workers = Workers(backend="dask", scheduler=cluster.scheduler_address)
         assert run(tmp_path / "cluster", workers) == run(tmp_path / "one")
