@@ -39,6 +39,7 @@ above a known cost counts as the solver's error.
 """
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -55,7 +56,13 @@ from extraction.reduce import REDUCTIONS, Reduction, reduce, solvable
 from extraction.scaling import find_scale
 
 RESERVE = 0.3
-"""Seconds kept back for lifting and checking."""
+"""Seconds kept back for lifting and checking, or RESERVE_SHARE if that is more."""
+
+RESERVE_SHARE = 3.0
+"""Time kept back in times of the first cleaning: large e-graphs and busy machines."""
+
+BUILDING = 30_000
+"""E-nodes for which a model is built in a second; a part without that time is left."""
 
 FLOOR = 1.0
 """Seconds that even the smallest part may take."""
@@ -101,11 +108,13 @@ def extract_ilp(
     Raises:
         UnderivableRootError: A root has no finite derivation.
     """
+    start = time.monotonic()
     scale = find_scale([node.cost for node in graph.nodes if node.cost < math.inf])
     problem = clean(from_egraph(graph, scale)).problem
     require_roots(graph, problem)
     statistics: dict[str, object] = {"nodes": len(graph.nodes), "classes": len(graph.ids)}
-    deadline = Deadline(limits.deadline.at - RESERVE)
+    reserve = max(RESERVE, RESERVE_SHARE * (time.monotonic() - start))
+    deadline = Deadline(limits.deadline.at - reserve)
     run = _Run(scale.step, deadline, limits, reductions, statistics)
     solved = _solve(problem, run)
     bound = solved.bound / scale.factor
@@ -131,6 +140,8 @@ def _solve(problem: Problem, run: _Run) -> _Solved:
     run.statistics["reduced nodes"], run.statistics["reduced classes"] = small.size
     if not solvable(small):
         return _Solved(greedy, upper, upper)
+    if run.deadline.passed:
+        return _Solved(greedy, upper, min(small.constant, upper))
     parts = sorted(split(small), key=lambda part: part.size)
     run.statistics["parts"] = len(parts)
     solved = _solve_parts(parts, run)
@@ -177,7 +188,7 @@ def _solve_part(
     if not solvable(small):
         return _Solved(hint, upper, upper)
     bound = part.constant
-    if not deadline.passed:
+    if deadline.left > len(small.children) / BUILDING:
         inside = best(
             small, [better_greedy(small, deadline), repair(small, hint, deadline)]
         )
