@@ -11,7 +11,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import onnx
 import onnx_ir as ir
 
 from extraction import ExtractionError
-from rulesets.rule import Rule
+from rulesets.rule import TIERS, Rule
 from rulesets.store import load
 from tensat.costs.cpu import CpuCosts
 from tensat.costs.roofline import Roofline
@@ -27,6 +28,8 @@ from tensat.costs.source import CostSource
 from tensat.costs.store import CostStore
 from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError, InternalError, UnsoundRuleError, UsageError
+from tensat.explain import explain
+from tensat.explanation import Explanation
 from tensat.feeds import Inputs, find_inputs
 from tensat.fold import fold
 from tensat.graph import OPAQUE, Graph
@@ -48,6 +51,9 @@ SAME = 1e-6
 VISIBLE = 2e-3
 """Relative gain below which timing cannot show anything."""
 
+PROVED = frozenset(TIERS[:2])
+"""Verdicts that are proofs."""
+
 SMALL = 1e-3
 """Seconds below which nodes count in themselves."""
 
@@ -59,10 +65,18 @@ class Result:
     Attributes:
         ir_model: The result; the original itself if nothing better was found.
         report: What was done.
+        found: The original graph and what was found for it; None if the search failed.
     """
 
     ir_model: ir.Model
     report: Report
+    found: tuple[Graph, Plan] | None = field(default=None, repr=False, compare=False)
+
+    def explain(self) -> Explanation:
+        """Which rules fired, what they changed, and why each new node is there."""
+        if self.found is None:
+            return Explanation(self.report.improved, self.report.reason)
+        return explain(*self.found, self.report.improved, self.report.reason)
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -97,7 +111,7 @@ def optimize(
         UsageError: An option makes no sense for this model.
     """
     options = options or Options()
-    rules = select_rules(load(), options.skip)
+    rules = select_rules(load(), options.skip, options.only_proved)
     clock = Clock(progress)
     with clock.stage("read"):
         original = read(model)
@@ -107,19 +121,37 @@ def optimize(
         return job.run()
 
 
-def select_rules(rules: Sequence[Rule], skip: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules without those named.
+def select_rules(
+    rules: Sequence[Rule], skip: Sequence[str] = (), only_proved: bool = False
+) -> tuple[Rule, ...]:
+    """The rules without those named and, if asked, without those that are not proved.
 
     Raises:
         UsageError: A name is no rule's.
     """
-    names = {rule.name for rule in rules}
     for name in skip:
-        if name not in names:
-            raise UsageError(
-                f"no rule is called {name!r}; known: {', '.join(sorted(names))}"
-            )
-    return tuple(rule for rule in rules if rule.name not in set(skip))
+        named(rules, name)
+    return tuple(
+        rule
+        for rule in rules
+        if rule.name not in set(skip) and not (only_proved and rule.verdict not in PROVED)
+    )
+
+
+def named(rules: Sequence[Rule], name: str) -> Rule:
+    """The rule with a name.
+
+    Raises:
+        UsageError: There is none; the error names the most similar ones.
+    """
+    for rule in rules:
+        if rule.name == name:
+            return rule
+    names = [rule.name for rule in rules]
+    close = get_close_matches(name, names, 5, 0.5)
+    close = close or [each for each in names if name in each][:5]
+    like = f"similar: {', '.join(close)}" if close else f"there are {len(names)} others"
+    raise UsageError(f"no rule is called {name!r}; {like}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +302,8 @@ class _Job:
             stages=dict(self.clock.seconds),
             versions=versions(),
         )
-        return Result(candidate if improved and candidate else self.original, report)
+        best = candidate if improved and candidate else self.original
+        return Result(best, report, (self.graph, plan) if plan else None)
 
 
 def versions() -> dict[str, str]:

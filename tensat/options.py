@@ -30,6 +30,7 @@ class Options:
         measure: Whether to time the result against the original. Without it the result
             is judged by predicted cost, and still checked to compute the same.
         skip: Names of rules that must not be used.
+        only_proved: Whether rules without a proof are left out, too.
         seed: For random inputs and the solver.
         threads: Threads for measuring and timing.
     """
@@ -43,6 +44,7 @@ class Options:
     cost_db: Path | None = None
     measure: bool = True
     skip: tuple[str, ...] = ()
+    only_proved: bool = False
     seed: int = 0
     threads: int = 1
 

@@ -108,6 +108,16 @@ class Provenance:
                     work += self._premises(index)
         return tuple(self._step(index) for index in sorted(needed))
 
+    def born(self, handle: int) -> tuple[int, ...]:
+        """Arguments of an e-node, as handles of the time when it was put in."""
+        if handle < len(self.encoded):
+            return self.encoded[handle].arguments
+        maker = self.maker(handle)
+        if maker is None:
+            return self.egraph.key_of[handle].arguments
+        firing = self.history[maker]
+        return firing.made[handle - firing.first].arguments
+
     def path(self, first: int, second: int, before: int) -> list[tuple[int, int, int]]:
         """The shortest way between two handles of a class: pairs and their firings.
 
@@ -146,23 +156,13 @@ class Provenance:
         self, left: int, right: int, before: int
     ) -> Iterator[tuple[int, int, int]]:
         """The pairs of arguments that make two e-nodes equal."""
-        ours, theirs = self._born(left), self._born(right)
+        ours, theirs = self.born(left), self.born(right)
         find = self.egraph.find
         if [find(a) for a in ours] != [find(a) for a in theirs]:
             theirs = theirs[::-1]
         for one, other in zip(ours, theirs, strict=True):
             if one != other:
                 yield one, other, before
-
-    def _born(self, handle: int) -> tuple[int, ...]:
-        """Arguments of an e-node as they were when it was put in."""
-        if handle < len(self.encoded):
-            return self.encoded[handle].arguments
-        maker = self.maker(handle)
-        if maker is None:
-            return self.egraph.key_of[handle].arguments
-        firing = self.history[maker]
-        return firing.made[handle - firing.first].arguments
 
     def _match(self, index: int) -> Found | None:
         """Where the left side of a firing stood."""
@@ -206,7 +206,7 @@ class Provenance:
         """The handle that stood at a place of a left side."""
         if parent < 0:
             return firing.roots[place]
-        return self._born(found.enodes[parent])[place]
+        return self.born(found.enodes[parent])[place]
 
     def _step(self, index: int) -> Step:
         found = self._match(index)

@@ -1,0 +1,288 @@
+"""From a plan to its explanation: what changed, and by which rules.
+
+A node of the new graph is *kept* if the original has the same e-node, else *new*; a node of
+the original is *gone* if its e-node was not chosen. Why is asked of the e-graph's history
+(`tensat.egraph.provenance`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from rulesets.errors import AttributeValueError
+from rulesets.ops import OPERATORS
+from rulesets.tensor import Tensor
+from tensat.egraph.encode import ABSENT
+from tensat.egraph.provenance import Provenance, Step
+from tensat.explanation import (
+    GONE,
+    KEPT,
+    NEW,
+    Change,
+    Explanation,
+    Link,
+    NodeView,
+    proof_text,
+)
+from tensat.graph import CONSTANT, OPAQUE, Graph, Node, Ref
+from tensat.improve import Plan
+
+MOST_TEXT = 60
+"""Characters of an attribute's value that are shown."""
+
+MOST_SIZE = 8
+"""Characters of a size in the chain."""
+
+
+def explain(graph: Graph, plan: Plan, improved: bool, reason: str) -> Explanation:
+    """What a plan changed and why.
+
+    Args:
+        graph: The original graph.
+        plan: What was found for it.
+        improved: Whether the plan's graph is the result.
+        reason: Why the result is what it is.
+    """
+    return _Explainer(graph, plan).run(improved, reason)
+
+
+class _Explainer:
+    """Puts the two graphs beside each other.
+
+    E-nodes are named by handles; ``made`` are the nodes of the new graph that run.
+    """
+
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        self.graph, self.plan = graph, plan
+        self.decoded = plan.decoded.graph
+        self.egraph = plan.encoded.egraph
+        saturation = plan.saturation
+        self.provenance = Provenance(self.egraph, saturation.encoded, saturation.history)
+        self.seconds = {each.handle: each.seconds for each in plan.priced}
+        self.old = {i: self._handle(i) for i, n in enumerate(graph.nodes) if shown(n)}
+        self.made = {
+            i: plan.decoded.handles[i]
+            for i, node in enumerate(self.decoded.nodes)
+            if shown(node) and i not in plan.decoded.constants
+        }
+        self.first: dict[int, int] = {}
+        for index, handle in self.old.items():
+            self.first.setdefault(self._same(handle), index)
+        self.chosen = {self._same(handle): i for i, handle in self.made.items()}
+        self.by_class = {self.egraph.find(h): i for i, h in self.made.items()}
+        self.number_before = {index: at for at, index in enumerate(self.old)}
+        self.number_after = {index: at for at, index in enumerate(self.made)}
+        self.links: dict[Link, int] = {}
+        self.absorbed: dict[int, list[int]] = {}
+
+    def run(self, improved: bool, reason: str) -> Explanation:
+        new = [i for i, handle in self.made.items() if self._same(handle) not in self.first]
+        gone = [i for i in self.old if not self._is_kept(i)]
+        users = self._users()
+        news = [self._new(i, users.get(i, ())) for i in new]
+        losses = {i: self._gone(i) for i in reversed(gone)}
+        losses = {i: self._inherit(i, losses) for i in gone}
+        verdicts = {
+            f.pattern.rule.name: f.pattern.rule for f in self.plan.saturation.history
+        }
+        return Explanation(
+            improved=improved,
+            reason=reason,
+            fired=dict(self.plan.saturation.fired),
+            proofs={n: proof_text(r.verdict, r.ranks) for n, r in verdicts.items()},
+            before=tuple(self._before(i, i in losses) for i in self.old),
+            after=tuple(self._after(i, i in new) for i in self.made),
+            links=tuple(self.links),
+            new=tuple(news),
+            gone=tuple(losses.values()),
+        )
+
+    # ---------------------------------------------------------------- handles
+    def _handle(self, index: int) -> int:
+        """The e-node of a node of the original."""
+        handle = self.plan.encoded.handle_of[Ref(index)]
+        if len(self.graph.nodes[index].outputs) > 1:
+            handle = self.plan.saturation.encoded[handle].arguments[0]
+        return handle
+
+    def _same(self, handle: int) -> int:
+        """The oldest handle of the same e-node."""
+        key = self.egraph.key_of[handle]
+        return self.egraph.handle_of(key.operator, key.attributes, key.arguments)
+
+    def _is_kept(self, index: int) -> bool:
+        same = self._same(self.old[index])
+        return same in self.chosen and self.first[same] == index
+
+    def _users(self) -> dict[int, list[tuple[int, int]]]:
+        """For each node of the new graph: its users, and where they have it."""
+        users: dict[int, list[tuple[int, int]]] = {}
+        for index in self.made:
+            for place, ref in enumerate(self.decoded.nodes[index].inputs):
+                if ref is not None and len(self.decoded.nodes[ref.node].outputs) == 1:
+                    users.setdefault(ref.node, []).append((index, place))
+        return users
+
+    # ---------------------------------------------------------------- changes
+    def _new(self, index: int, users: Iterable[tuple[int, int]]) -> Change:
+        handle = self.made[index]
+        eclass = self.egraph.find(handle)
+        joins = []
+        for user, place in users:
+            joins.append((self.provenance.born(self.made[user])[place], handle))
+        before = [i for i, h in self.old.items() if self.egraph.find(h) == eclass]
+        if before:
+            joins.append((self.old[before[0]], handle))
+        steps = self.provenance.why([handle], joins)
+        others = {i for i in before if not self._is_kept(i)}
+        for step in steps:
+            for enode in step.enodes:
+                source = self.first.get(self._same(enode))
+                if source is not None and not self._is_kept(source):
+                    others.add(source)
+                    self.absorbed.setdefault(source, []).append(index)
+        return Change(
+            self.number_after[index],
+            tuple(self.number_before[i] for i in sorted(others)),
+            tuple(self._link(step) for step in steps),
+        )
+
+    def _gone(self, index: int) -> Change:
+        handle, at = self.old[index], self.number_before[index]
+        twin = self.first[self._same(handle)]
+        if twin != index:
+            name = _name(self.graph, twin)
+            return Change(at, (), (), f"it equals {name}, which is computed once")
+        if self.egraph.constant(handle):
+            return Change(at, (), (), "it depends on constants only and is computed before")
+        heir = self.by_class.get(self.egraph.find(handle))
+        if heir is not None:
+            steps = self.provenance.why([self.made[heir]], [(handle, self.made[heir])])
+            chain = tuple(self._link(step) for step in steps)
+            why = f"{self._after(heir, False)} computes the same"
+            return Change(at, (self.number_after[heir],), chain, why)
+        takers = list(dict.fromkeys(self.absorbed.get(index, ())))
+        if takers:
+            steps = tuple(
+                step
+                for step in self.provenance.why([self.made[i] for i in takers])
+                if handle in {self._same(enode) for enode in step.enodes}
+            )
+            chain = tuple(self._link(step) for step in steps)
+            others = tuple(self.number_after[i] for i in takers)
+            return Change(at, others, chain, "it became part of other nodes")
+        return Change(at, (), (), "nothing needs it any more")
+
+    def _inherit(self, index: int, losses: dict[int, Change]) -> Change:
+        """A node that nothing needs went for the reasons of its users."""
+        change = losses[index]
+        if change.chain or change.others or not change.why.startswith("nothing"):
+            return change
+        chain: dict[int, None] = {}
+        for user, node in enumerate(self.graph.nodes):
+            if user in losses and any(
+                r is not None and r.node == index for r in node.inputs
+            ):
+                chain.update(dict.fromkeys(losses[user].chain))
+        losses[index] = Change(change.node, (), tuple(chain), change.why)
+        return losses[index]
+
+    def _link(self, step: Step) -> int:
+        rule = step.firing.pattern.rule
+        before = tuple(self._word(enode) for enode in step.enodes or step.firing.roots)
+        link = Link(
+            rule.name,
+            proof_text(rule.verdict, rule.ranks),
+            before,
+            tuple(self._word(handle) for handle in step.firing.built),
+        )
+        return self.links.setdefault(link, len(self.links))
+
+    def _word(self, handle: int) -> str:
+        """An e-node in a few words: a name of the original, or operator and shape."""
+        key = self.egraph.key_of[handle]
+        source = self.first.get(self._same(handle))
+        if source is not None:
+            operator = _operator(self.graph, self.graph.nodes[source])
+            return f"{operator} {_name(self.graph, source)}"
+        if key.operator == CONSTANT:
+            return "constant"
+        return f"{key.operator} {short_shape(self.egraph.outputs[handle][0])}"
+
+    # ---------------------------------------------------------------- nodes
+    def _before(self, index: int, gone: bool) -> NodeView:
+        handle = self._same(self.old[index])
+        return self._view(
+            self.graph, index, handle, self.number_before, GONE if gone else KEPT
+        )
+
+    def _after(self, index: int, new: bool) -> NodeView:
+        handle = self.made[index]
+        return self._view(
+            self.decoded, index, handle, self.number_after, NEW if new else KEPT
+        )
+
+    def _view(self, graph: Graph, index: int, handle: int, numbers: dict[int, int],
+              state: str) -> NodeView:  # fmt: skip
+        node = graph.nodes[index]
+        present = [ref.node for ref in node.inputs if ref is not None]
+        seconds = self.seconds.get(handle, 0.0)
+        return NodeView(
+            operator=_operator(graph, node),
+            name=_name(graph, index),
+            shape=shape_text(node.outputs[0]),
+            attributes=attributes_text(node),
+            inputs=tuple(dict.fromkeys(numbers[i] for i in present if i in numbers)),
+            constants=sum(i not in numbers for i in present),
+            seconds=seconds if math.isfinite(seconds) else 0.0,
+            state=state,
+        )
+
+
+def shown(node: Node) -> bool:
+    """Whether a node is more than a stored tensor."""
+    return node.op not in {CONSTANT, ABSENT}
+
+
+def shape_text(tensor: Tensor) -> str:
+    """Type and shape, as ``float32[1, 3, n]``; ``?`` for a rank that is not known."""
+    if tensor.shape is None:
+        return f"{tensor.dtype}[?]"
+    return f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+
+
+def short_shape(tensor: Tensor) -> str:
+    """The shape, without sizes that take more than a name."""
+    dims = [str(dim) for dim in tensor.shape or ()]
+    text = ", ".join(dim if len(dim) <= MOST_SIZE else "…" for dim in dims)
+    return f"[{text if tensor.shape is not None else '?'}]"
+
+
+def attributes_text(node: Node) -> str:
+    """The attributes that are not their default."""
+    operator = OPERATORS.get(node.op)
+    try:
+        defaults = {} if operator is None else operator.defaults
+    except AttributeValueError:
+        defaults = {}
+    parts = []
+    for name, value in node.attributes:
+        if name != "key" and defaults.get(name) != value:
+            text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            text = f"{text[:MOST_TEXT]}…" if len(text) > MOST_TEXT else text
+            parts.append(
+                f"{name}=[{text}]" if isinstance(value, tuple) else f"{name}={text}"
+            )
+    return " ".join(parts)
+
+
+def _operator(graph: Graph, node: Node) -> str:
+    return graph.opaque[node.key].operator if node.op == OPAQUE else node.op
+
+
+def _name(graph: Graph, index: int) -> str:
+    node = graph.nodes[index]
+    if node.op == "Input":
+        return str(node.attribute("name"))
+    return node.name or graph.names.get(Ref(index), "")
