@@ -1,6 +1,5 @@
 """Generation from end to end, interrupted and continued, here and on workers."""
 
-import importlib.util
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -181,11 +180,8 @@ def test_two_processes_find_the_same(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_cluster_finds_the_same(tmp_path: Path) -> None:
     """The same on a dask cluster of this machine."""
-    if importlib.util.find_spec("distributed") is None:
-        pytest.skip("dask.distributed is not installed")
-    from distributed import LocalCluster
-
-    with LocalCluster(  # type: ignore[no-untyped-call]
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
         n_workers=1,
         threads_per_worker=1,
         processes=False,
