@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from rulesets.condition import Condition
-from rulesets.errors import RuleError, ShapeError, SizeError
+from rulesets.errors import NotModelledError, RuleError, ShapeError, SizeError
 from rulesets.expression import (
     FUNCTIONS,
     Call,
@@ -26,7 +26,7 @@ from rulesets.expression import (
 from rulesets.scalar import Read, of_atom, plus, scaled
 from rulesets.scenario import DeadError, Scenario
 from rulesets.size import Poly, Size, floor_div
-from rulesets.symbols import NotModelledError, Symbols, Tensors, Value
+from rulesets.symbols import Symbols, Tensors, Value
 from rulesets.tensor import Tensor
 
 
@@ -106,6 +106,8 @@ def _value(tensor: Tensors, binding: Binding) -> Any:
 
 
 def _real(binding: Binding, value: Any) -> Value:
+    if isinstance(value, Poly):
+        return binding.meaning.real(value)
     return value if isinstance(value, Value) else binding.meaning.number(value)
 
 

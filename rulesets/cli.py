@@ -1,4 +1,4 @@
-"""The commands of `python -m rulesets`: list, show, verify, audit, and those that generate."""
+"""The commands of `python -m rulesets`: list, show, verify, audit, and generation."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def audit_command(
     seconds: Seconds = 10,
     write: Annotated[bool, typer.Option(help="write the verdicts into the files")] = False,
 ) -> None:
-    """Prove every rule again; exit code 1 if one is not proved or another verdict is kept."""
+    """Prove every rule again; exit code 1 if one fails or another verdict is kept."""
     place = folder_of(folder)
     rules = load(place)
     results = []
@@ -113,7 +113,8 @@ def _summary(results: Sequence[tuple[Rule, Verdict]]) -> None:
 
 def _print(rule: Rule, verdict: Verdict) -> None:
     console.print(
-        f"{rule.name}: {verdict.tier} {verdict.ranks} ({verdict.seconds:.2f} s) {verdict.reason}",
+        f"{rule.name}: {verdict.tier} {verdict.ranks} ({verdict.seconds:.2f} s) "
+        f"{verdict.reason}",
         markup=False,
     )
     for condition in verdict.conditions:

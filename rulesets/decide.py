@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from rulesets import normal_form
+from rulesets.canonical import canonical
 from rulesets.integers import Integers, same_union
 from rulesets.normal_form import OutOfTimeError
 from rulesets.scalar import (
@@ -107,7 +108,7 @@ class Decider:
 
     def equal(self, one: Sum, other: Sum, known: Integers) -> bool:
         """Say whether two sums are shown to be equal."""
-        if one == other:
+        if one == other or canonical(one) == canonical(other):
             return True
         return self.zero(plus(one, scaled(other, -1)), known)
 
@@ -196,9 +197,9 @@ class Decider:
             case Real(), Real():
                 return known.equal(one.size, other.size)
             case Apply(), Apply():
-                pairs = zip(one.arguments, other.arguments, strict=True)
+                arguments = zip(one.arguments, other.arguments, strict=True)
                 return one.name == other.name and all(
-                    self.equal(a, b, known) for a, b in pairs
+                    self.equal(a, b, known) for a, b in arguments
                 )
             case Base(), Base():
                 return self.equal(one.base, other.base, known)
@@ -286,12 +287,22 @@ def _is_bijection(
     return determinant_is_unit(one, values)
 
 
-def count_out(names: Names, term: Term, name: str, known: Integers) -> Sum | None:
-    """Replace a variable that only the domain mentions by the length of its range."""
+def count_out(
+    names: Names, term: Term, name: str, known: Integers, *, thorough: bool = False
+) -> Sum | None:
+    """Replace a variable that only the domain mentions by the length of its range.
+
+    Args:
+        names: Where names come from.
+        term: The term.
+        name: The variable.
+        known: What is known.
+        thorough: Leave out bounds that the others imply.
+    """
     bounds = [each for each in term.domain if name in symbols(each)]
     rest = term.domain - set(bounds)
     here = known.with_facts(rest)
-    if len(bounds) > 2:
+    if len(bounds) > 2 and thorough:
         bounds = _needed(bounds, here)
     parts = [linear_in(each, name) for each in bounds]
     if sorted(str(part[0]) for part in parts if part) != ["-1", "1"] or None in parts:

@@ -2,6 +2,7 @@
 
 RulesetsError
 ├── SizeError                 a symbolic size cannot be computed
+├── NotModelledError          a proof needs something that is not modelled
 ├── RuleError                 a rule is wrong; the text names the rule and what is possible
 │   ├── TermError             a text is no term, expression or condition; says where
 │   ├── RuleFileError         a file of rules is wrong; names file, line and rule
@@ -19,6 +20,10 @@ class RulesetsError(Exception):
 
 class SizeError(RulesetsError):
     """A symbolic size cannot be computed."""
+
+
+class NotModelledError(RulesetsError):
+    """A proof needs something that is not modelled."""
 
 
 class OperatorError(RulesetsError):

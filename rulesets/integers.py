@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement, product
 from math import lcm
 from types import ModuleType
 
-from rulesets.size import Monomial, Poly, Quotient, Size, symbols
+from rulesets.size import Monomial, Poly, Quotient, Size, symbol, symbols
 
 LINEAR_MS, NONLINEAR_MS = 3000, 1500
 MOST_PRODUCTS = 200
@@ -26,7 +26,7 @@ type Weighted = Sequence[tuple[Fraction, frozenset[Poly]]]
 @lru_cache(maxsize=1)
 def z3_module() -> ModuleType:
     """Import z3, which only proofs need."""
-    import z3
+    import z3  # type: ignore[import-untyped]
 
     return z3  # type: ignore[no-any-return]
 
@@ -202,6 +202,13 @@ def obvious(goal: Poly, facts: Collection[Poly], positive: Collection[str]) -> b
     return False
 
 
+def obviously(known: "Integers", size: Size) -> bool:
+    """Say whether a size is >= 0 by its coefficients."""
+    if isinstance(size, int):
+        return size >= 0
+    return obvious(size, known.facts, known.positive)
+
+
 def _coefficients_suffice(goal: Poly, positive: Collection[str]) -> bool:
     if not all(name in positive for name in symbols(goal)):
         return False
@@ -222,12 +229,8 @@ class Integers:
         """Take facts (>= 0), and names of integers known to be >= 1."""
         self.positive = frozenset(positive)
         self.facts = frozenset(each for each in facts if isinstance(each, Poly))
-        self._all: tuple[Size, ...] = tuple(
-            [
-                *self.facts,
-                *(Poly(((((n, 1),), 1), ((), -1))) for n in sorted(self.positive)),
-            ]
-        )
+        least = (symbol(name) - 1 for name in sorted(self.positive))
+        self._all: tuple[Size, ...] = (*self.facts, *least)
         self._answers: dict[object, bool] = {}
 
     def with_facts(self, more: Iterable[Size]) -> "Integers":

@@ -10,45 +10,15 @@ of the left side or obviously allowed.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
-from typing import Any
 
-from rulesets.assume import Binding, assume, evaluate
-from rulesets.errors import ShapeError
-from rulesets.expression import Call, Expression, Number, Parameter, Sequenced, Text
+from rulesets.errors import NotModelledError, ShapeError
 from rulesets.judge import judging
-from rulesets.ops import OPERATORS
 from rulesets.rule import Rule
-from rulesets.scalar import Names
 from rulesets.scenario import DeadError, Scenario, State, scenarios
-from rulesets.symbolic import Asked, attribute, order_of
-from rulesets.symbols import NotModelledError, Symbols, Tensors, Value
-from rulesets.tensor import Tensor
-from rulesets.term import Apply, Literal, Select, Term, Variable, applications
-from rulesets.validate import attributes_in, tensors_in
+from rulesets.sides import Limits, Sides
+from rulesets.symbols import Tensors
 from rulesets.values import Evidence, GaveUp
-
-type Results = tuple[Tensors, ...]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How far a proof goes.
-
-    Attributes:
-        rank: The greatest rank of a tensor variable.
-        runs: The greatest number of runs through scenarios.
-        deadline: When to stop, in seconds of `time.monotonic`.
-        shapes: The shapes of the tensor variables, where they are not symbolic.
-        attributes: The values of the attribute variables, where they are not symbolic.
-    """
-
-    rank: int
-    runs: int
-    deadline: float
-    shapes: Mapping[str, tuple[int, ...]] | None = None
-    attributes: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +48,10 @@ class _Outcome:
     compared: bool
 
 
+_FAULTS = (AssertionError, TypeError, ValueError, LookupError, RecursionError)
+"""What a term beyond the prover's model may raise; it is not proved then."""
+
+
 def prove(rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> Proof:
     """Try to prove a rule without rest variables.
 
@@ -102,8 +76,8 @@ def prove(rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> Proof:
                 return Proof(False, tuple(needs), "out of time", checked)
     except NotModelledError as error:
         return Proof(False, tuple(needs), f"not modelled: {error}", checked)
-    except GaveUp as error:
-        return Proof(False, tuple(needs), str(error), checked)
+    except (*GaveUp, *_FAULTS) as error:
+        return Proof(False, tuple(needs), f"{type(error).__name__}: {error}", checked)
     if not checked:
         return Proof(False, tuple(needs), "no scenario is well-formed", checked)
     return Proof(True, tuple(needs), "", checked, frozenset(ranks))
@@ -113,336 +87,45 @@ def _run(
     rule: Rule, dtypes: Mapping[str, str], limits: Limits, scenario: Scenario
 ) -> _Outcome:
     """Compare both sides in one scenario."""
-    side = _Side(rule, dtypes, limits, scenario)
-    nothing = _Outcome("", (), frozenset(), compared=False)
+    sides = Sides(rule, dtypes, limits, scenario)
     with judging(scenario):
-        side.early()
         try:
-            lefts = [side.left(term) for term in rule.lhs]
-        except ShapeError:
-            return nothing
-        for condition in rule.where:
-            assume(condition, side.binding)
-        for result in lefts:
-            for size in result.shape:
-                scenario.learn_at_least(size, 1)
-        if scenario.integers.impossible(stages=1):
-            raise DeadError
-        scenario.right = True
-        side.binding.meaning = side.rights
-        try:
+            lefts = _lefts(sides)
+            scenario.right = True
+            sides.binding.meaning = sides.rights
             rights = [
-                side.right(term, left.dtype)
+                sides.right(term, left.dtype)
                 for term, left in zip(rule.rhs, lefts, strict=True)
             ]
-            for left, right in zip(lefts, rights, strict=True):
-                if not _same_type(scenario, left, right):
-                    return nothing
         except ShapeError:
-            # The engine's own shape check keeps the rule from applying.
-            return nothing
-        ranks = frozenset(
-            len(tensor.shape)
-            for name, tensor in side.binding.tensors.items()
-            if tensor.name
-        )
-        evidence = Evidence(scenario, side.lefts, side.rights, limits.deadline)
-        for left, right in zip(lefts, rights, strict=True):
-            reason = evidence.compare(left, right)
-            if reason:
-                where = f"ranks {side.ranks_text()}: " if side.ranks_text() else ""
-                return _Outcome(where + reason, tuple(scenario.needs), ranks, compared=True)
-        return _Outcome("", tuple(scenario.needs), ranks, compared=True)
+            # There is no such left side, or the engine's shape check keeps the rule away.
+            return _Outcome("", (), frozenset(), compared=False)
+        pairs = list(zip(lefts, rights, strict=True))
+        if not all(_same_type(scenario, left, right) for left, right in pairs):
+            return _Outcome("", (), frozenset(), compared=False)
+        evidence = Evidence(scenario, sides.lefts, sides.rights, limits.deadline)
+        reasons = (evidence.compare(left, right) for left, right in pairs)
+        reason = next((each for each in reasons if each), "")
+        if reason:
+            reason = f"at {sides.shapes_text()}: {reason}"
+        variables = [each for each in sides.binding.tensors.values() if each.name]
+        ranks = frozenset(len(each.shape) for each in variables)
+        return _Outcome(reason, tuple(scenario.needs), ranks, compared=True)
+
+
+def _lefts(sides: Sides) -> list[Tensors]:
+    """Build the left sides, and take the conditions for granted."""
+    sides.early()
+    lefts = [sides.left(term) for term in sides.rule.lhs]
+    sides.settle()
+    if sides.pending:
+        raise NotModelledError(f"the condition {sides.pending[0].text}")
+    if sides.scenario.integers.impossible(stages=1):
+        raise DeadError
+    return lefts
 
 
 def _same_type(scenario: Scenario, left: Tensors, right: Tensors) -> bool:
     if left.dtype != right.dtype or len(left.shape) != len(right.shape):
         return False
     return all(scenario.equal(a, b) for a, b in zip(left.shape, right.shape, strict=True))
-
-
-class _Side:
-    """Builds both sides of a rule in one scenario."""
-
-    def __init__(
-        self, rule: Rule, dtypes: Mapping[str, str], limits: Limits, scenario: Scenario
-    ) -> None:
-        self.rule = rule
-        self.dtypes = dtypes
-        self.limits = limits
-        self.scenario = scenario
-        names = Names()
-        real = rule.dtypes == "float"
-        self.lefts = Symbols(names, scenario, real_valued=real)
-        self.rights = Symbols(names, scenario, real_valued=real)
-        for side in (self.lefts, self.rights):
-            side.unrolled = limits.shapes is not None
-            side.deadline = limits.deadline
-        self.binding = Binding(scenario, self.lefts)
-        self.bundles: dict[tuple[str, str], Any] = {}
-        self.looked_into = _looked_into(rule)
-        self.labels = {
-            each.label for side in rule.lhs for each in applications(side) if each.label
-        }
-
-    def ranks_text(self) -> str:
-        """Return the shapes of the variables, for a message."""
-        return ", ".join(
-            f"{name}[{', '.join(map(str, tensor.shape))}]"
-            for name, tensor in self.binding.tensors.items()
-            if tensor.name
-        )
-
-    def early(self) -> None:
-        """Choose ranks, and take for granted what speaks of variables alone."""
-        for term in self.rule.lhs:
-            for variable in _variables(term):
-                if variable not in self.labels:
-                    self.variable(variable)
-        known = self.binding.tensors.keys()
-        for condition in self.rule.where:
-            tensors = {each.name for each in condition.tensors}
-            tensors = tensors.union(*map(tensors_in, condition.expressions))
-            if tensors <= known and not any(map(attributes_in, condition.expressions)):
-                assume(condition, self.binding)
-
-    def variable(self, name: str) -> Tensors:
-        """Return a tensor variable, its rank and sizes chosen."""
-        if name not in self.binding.tensors:
-            if name in self.labels:
-                raise NotModelledError(f"?{name} is used before it is made")
-            scenario = self.scenario
-            if self.limits.shapes is not None:
-                shape: tuple[Any, ...] = self.limits.shapes[name]
-            else:
-                rank = scenario.choose(("rank", name), range(self.limits.rank + 1))
-                shape = tuple(
-                    scenario.symbol(f"{name}.{axis}", f"(dim ?{name} {axis})")
-                    for axis in range(rank)
-                )
-            known = scenario.state.reals.get(name)
-
-            def element(index: Any) -> Value:
-                if known is not None:
-                    return Value(self.lefts, known)
-                return self.lefts.read(name, index)
-
-            dtype = self.dtypes.get(name, "float32")
-            self.binding.tensors[name] = Tensors(self.lefts, shape, dtype, element, name)
-        return self.binding.tensors[name]
-
-    # -- terms ---------------------------------------------------------------------------
-
-    def left(self, term: Term) -> Tensors:
-        """Return what a term of the left side yields."""
-        match term:
-            case Variable(name=name):
-                return self.variable(name)
-            case Literal(value=value):
-                return self.literal(value, "float32", self.lefts, id(term), left=True)
-            case Apply():
-                arguments = [self._left_argument(each) for each in term.arguments]
-                attributes = self.bind(term, arguments)
-                results = self.applied(term.op, attributes, arguments, self.lefts)
-                for result in results:
-                    for size in result.shape:
-                        self.scenario.learn_at_least(size, 1)
-                if term.label is not None:
-                    self.binding.tensors[term.label] = results[0]
-                return results[0] if len(results) == 1 else _Several(results)
-        raise NotModelledError(f"the term {term}")
-
-    def _left_argument(self, term: Term) -> Tensors:
-        return self.left(term)
-
-    def literal(
-        self, value: float, dtype: str, meaning: Symbols, key: int = 0, *, left: bool
-    ) -> Tensors:
-        """Return a constant; on the left it has one element and any rank."""
-        number = meaning.number(float(value))
-        rank = 0
-        if left:
-            rank = self.scenario.choose(("literal", key), range(self.limits.rank + 1))
-        return Tensors(meaning, (1,) * rank, dtype, lambda index: number)
-
-    def right(self, term: Term, dtype: str) -> Tensors:
-        """Return what a term of the right side yields."""
-        match term:
-            case Variable(name=name):
-                return self.binding.tensors[name]
-            case Select(name=name, index=index):
-                position = evaluate(index, self.binding)
-                if f"{name}.{position}" not in self.binding.tensors:
-                    raise ShapeError(f"?{name} has no element {position}")
-                return self.binding.tensors[f"{name}.{position}"]
-            case Literal(value=value):
-                return self.literal(value, dtype, self.rights, left=False)
-            case Apply():
-                arguments = [self.right(each, dtype) for each in term.arguments]
-                attributes = self.computed(term)
-                results = self.applied(term.op, attributes, arguments, self.rights)
-                return results[0] if len(results) == 1 else _Several(results)
-        raise NotModelledError(f"the term {term}")
-
-    def applied(
-        self, op: str, attributes: Mapping[str, Any], arguments: list[Tensors], m: Symbols
-    ) -> Results:
-        """Apply an operator."""
-        if op == "Output":
-            (source,) = arguments
-            index = attributes["index"]
-            outputs = source.results if isinstance(source, _Several) else (source,)
-            if not 0 <= index < len(outputs):
-                raise ShapeError("no such output")
-            return (outputs[index],)
-        if any(isinstance(each, _Several) for each in arguments):
-            raise NotModelledError("several results as one argument")
-        operator = OPERATORS[op]
-        types = tuple(Tensor(each.dtype, each.shape) for each in arguments)
-        results = operator.infer(attributes, types)
-        element = operator.element
-        if element is None:
-            raise NotModelledError(f"operator {op}")
-
-        def at(output: int, index: Any) -> Any:
-            which = (output,) if output else ()
-            return element(m, attributes, arguments, index, *which)
-
-        return tuple(
-            Tensors(m, tensor.shape or (), tensor.dtype, partial(at, output))
-            for output, tensor in enumerate(results)
-        )
-
-    # -- attributes ----------------------------------------------------------------------
-
-    def bind(self, term: Apply, arguments: list[Tensors]) -> dict[str, Any]:
-        """Bind the attributes of an application of the left side."""
-        operator = OPERATORS[term.op]
-        mentioned = dict(term.attributes)
-        inputs = tuple(Tensor(each.dtype, each.shape) for each in _spread(arguments))
-        known: dict[str, Any] = {}
-        for name in order_of(term.op, [each.name for each in operator.attributes]):
-            asked = partial(
-                Asked,
-                self.scenario,
-                self.lefts,
-                term.op,
-                inputs,
-                known,
-                rank=self.limits.rank,
-            )
-            if name in mentioned:
-                known[name] = self.pattern(
-                    mentioned[name], name, asked, operator.kinds[name]
-                )
-            elif term.bundle is not None:
-                known[name] = self.bundled(term.bundle, name, asked)
-            else:
-                known[name] = operator.defaults[name]
-        return known
-
-    def bundled(self, bundle: str, name: str, asked: Any) -> Any:
-        """Return an attribute of a bundle."""
-        if (bundle, name) not in self.bundles:
-            given = (self.limits.attributes or {}).get(f"..{bundle}")
-            if self.limits.attributes is not None:
-                found = dict(given or ())
-                operator = OPERATORS[asked.args[2]]
-                self.bundles[bundle, name] = found.get(name, operator.defaults.get(name))
-            else:
-                key = f"..{bundle}.{name}"
-                self.bundles[bundle, name] = attribute(asked(key=key, text=key), name)
-        return self.bundles[bundle, name]
-
-    def pattern(self, pattern: Expression, name: str, asked: Any, kind: str) -> Any:
-        """Return the value of an attribute that the left side mentions."""
-        match pattern:
-            case Number(value=value):
-                return float(value) if kind in ("float", "floats") else value
-            case Text(value=text):
-                return text
-            case Parameter(name=variable):
-                return self.attribute_variable(variable, name, asked, None)
-            case Sequenced(items=items):
-                members = []
-                for position, item in enumerate(items):
-                    if isinstance(item, Parameter):
-                        value = self.attribute_variable(item.name, name, asked, position)
-                    else:
-                        assert isinstance(item, Number)
-                        value = item.value
-                    members.append(value)
-                return tuple(members)
-        raise NotModelledError(f"the pattern {pattern}")
-
-    def attribute_variable(
-        self, variable: str, name: str, asked: Any, position: int | None
-    ) -> Any:
-        """Return an attribute variable, chosen where it stands first."""
-        bound = self.binding.attributes
-        if variable not in bound:
-            if self.limits.attributes is not None:
-                bound[variable] = self.limits.attributes[variable]
-            else:
-                opaque = variable not in self.looked_into
-                text = f"?{variable}"
-                question = asked(key=text, text=text, opaque=opaque)
-                bound[variable] = attribute(question, name, position)
-        return bound[variable]
-
-    def computed(self, term: Apply) -> dict[str, Any]:
-        """Compute the attributes of an application of the right side."""
-        operator = OPERATORS[term.op]
-        given = dict(operator.defaults)
-        if term.bundle is not None:
-            for (bundle, name), value in self.bundles.items():
-                if bundle == term.bundle and name in operator.kinds:
-                    given[name] = value
-        for name, expression in term.attributes:
-            given[name] = evaluate(expression, self.binding)
-        for name, kind in operator.kinds.items():
-            if name not in given:
-                raise ShapeError(f"attribute {name} is missing")
-            value = given[name]
-            if kind == "int" and isinstance(value, float):
-                raise ShapeError(f"attribute {name} is no whole number")
-            if kind == "float" and isinstance(value, int | Fraction):
-                given[name] = float(value)
-        return given
-
-
-class _Several(Tensors):
-    """The results of an operator with several."""
-
-    def __init__(self, results: Results) -> None:
-        first = results[0]
-        super().__init__(first.of, first.shape, first.dtype, first.element)
-        self.results = results
-
-
-def _spread(arguments: list[Tensors]) -> list[Tensors]:
-    return [
-        result
-        for each in arguments
-        for result in (each.results if isinstance(each, _Several) else (each,))
-    ]
-
-
-def _variables(term: Term) -> list[str]:
-    match term:
-        case Variable(name=name):
-            return [name]
-        case Apply(arguments=arguments):
-            return [name for each in arguments for name in _variables(each)]
-    return []
-
-
-def _looked_into(rule: Rule) -> frozenset[str]:
-    """Return the attribute variables that conditions or computations look into."""
-    expressions = [each for condition in rule.where for each in condition.expressions]
-    for side in rule.rhs:
-        for application in applications(side):
-            for _, value in application.attributes:
-                items = value.items if isinstance(value, Sequenced) else (value,)
-                expressions += [each for each in items if isinstance(each, Call)]
-    return frozenset().union(*map(attributes_in, expressions))

@@ -18,7 +18,7 @@ from rulesets.ops import OPERATORS
 from rulesets.size import Size
 from rulesets.tensor import Tensor
 
-type Array = np.ndarray
+type Array = Any
 
 _error_function = np.vectorize(math.erf, otypes=[float])
 
@@ -61,7 +61,7 @@ class Values:
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of its axes."""
-        return self.array.shape
+        return tuple(self.array.shape)
 
     @property
     def dtype(self) -> str:
@@ -117,14 +117,14 @@ class Numbers:
     def _stacked(self, sizes: Sequence[Size], body: Callable[..., Scalar]) -> Array:
         """Compute a body for all k, along a new first axis."""
         ks = []
-        for size in sizes:
+        for size in map(_number, sizes):
             self.depth += 1
             ks.append(np.arange(size).reshape(-1, *[1] * (self.rank + self.depth - 1)))
         total = self.rank + self.depth
         values = np.asarray(body(*ks))
         self.depth -= len(sizes)
         values = values.reshape((*[1] * (total - values.ndim), *values.shape))
-        counts = tuple(reversed([int(size) for size in sizes]))  # type: ignore[arg-type]
+        counts = tuple(reversed([_number(size) for size in sizes]))
         whole = np.broadcast_to(values, (*counts, *values.shape[len(counts) :]))
         return whole.reshape((math.prod(counts), *whole.shape[len(counts) :]))
 
@@ -179,6 +179,11 @@ class Numbers:
         return self.functions[name](*arguments)
 
 
+def _number(size: Size) -> int:
+    assert isinstance(size, int), size
+    return size
+
+
 def _least(values: Any) -> Any:
     dtype = np.asarray(values).dtype
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
@@ -207,7 +212,7 @@ def evaluate(
     types = tuple(Tensor(one.dtype, one.shape) for one in arguments)
     results = []
     for output, tensor in enumerate(operator.infer(attributes, types)):
-        shape = tuple(int(size) for size in tensor.shape or ())  # type: ignore[arg-type]
+        shape = tuple(map(_number, tensor.shape or ()))
         index = tuple(
             np.arange(size).reshape(-1, *[1] * (len(shape) - axis - 1))
             for axis, size in enumerate(shape)

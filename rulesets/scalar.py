@@ -29,8 +29,6 @@ type Factors = tuple[tuple[Atom, Fraction], ...]
 type Domain = frozenset[Poly]
 type Mapped = Mapping[str, Size]
 
-ONE_POWER = Fraction(1)
-
 
 @dataclass(frozen=True)
 class Read:
@@ -44,7 +42,7 @@ class Read:
 class Real:
     """The real value of a polynomial that is one symbol or one quotient."""
 
-    size: Poly
+    size: Size
 
 
 @dataclass(frozen=True)
@@ -149,9 +147,9 @@ class Sum:
         """The number this is, None if it is none."""
         if not self.terms:
             return Fraction(0)
-        (*others, first) = self.terms
-        plain = not (others or first.bound or first.domain or first.factors)
-        return first.coefficient if plain else None
+        first = self.terms[0]
+        bare = len(self.terms) == 1 and not (first.bound or first.domain or first.factors)
+        return first.coefficient if bare else None
 
 
 class Names:
@@ -171,9 +169,9 @@ def number(value: Fraction | int) -> Sum:
     return Sum((Term(Fraction(value)),)) if value else Sum()
 
 
-def of_atom(atom: Atom, power: Fraction = ONE_POWER) -> Sum:
+def of_atom(atom: Atom, power: Fraction | int = 1) -> Sum:
     """Return the sum that is one atom."""
-    return Sum((Term(Fraction(1), factors=((atom, power),)),))
+    return Sum((Term(Fraction(1), factors=((atom, Fraction(power)),)),))
 
 
 def real(size: Size) -> Sum:
@@ -252,7 +250,7 @@ def guarded(guards: Iterable[Size], one: Sum) -> Sum:
 
 
 def free_of(atom: Atom) -> frozenset[str]:
-    """Return the names of the index variables and sizes in an atom that it does not bind."""
+    """Return the names in an atom that it does not bind."""
     match atom:
         case Read(index=index):
             return frozenset().union(*map(symbols, index))
@@ -292,7 +290,7 @@ def free_in_term(term: Term) -> frozenset[str]:
 
 def replaced_domain(domain: Domain, values: Mapped) -> Domain | None:
     """Substitute in guards; None if one becomes false."""
-    result = set()
+    result: set[Poly] = set()
     for condition in domain:
         made = guard_of(substitute(condition, values))
         if made is False:
@@ -339,7 +337,7 @@ def replaced_atom(atom: Atom, values: Mapped) -> Atom:
         case Read():
             return Read(atom.name, tuple(substitute(each, values) for each in atom.index))
         case Real():
-            return Real(substitute(atom.size, values))  # type: ignore[arg-type]
+            return Real(substitute(atom.size, values))
         case Apply():
             return Apply(
                 atom.name, tuple(replaced(each, values) for each in atom.arguments)
@@ -360,7 +358,7 @@ def replaced_element(element: Element, values: Mapped) -> Element | None:
 
 
 def freshened(term: Term, names: Names) -> Term:
-    """Rename every bound variable of a term, those inside atoms too."""
+    """Rename every bound variable of a term."""
     values: dict[str, Size] = {}
     bound = frozenset(_renamed(term.bound, values, names))
     inside = tuple((_fresh_atom(atom, names), power) for atom, power in term.factors)

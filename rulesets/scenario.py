@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rulesets.errors import NotModelledError
 from rulesets.integers import Integers, obvious
 from rulesets.scalar import Sum
 from rulesets.size import Poly, Size, divide, divide_terms, substitute, symbol, symbols
-from rulesets.symbols import NotModelledError
 from rulesets.unify import linear_in
 
 

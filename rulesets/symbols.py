@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from rulesets import normal_form
 from rulesets.decide import count_out
-from rulesets.errors import RulesetsError
-from rulesets.integers import Integers
+from rulesets.errors import NotModelledError
+from rulesets.integers import Integers, obviously
 from rulesets.meaning import Index
 from rulesets.normal_form import Ledger, OutOfTimeError
 from rulesets.scalar import (
@@ -23,6 +23,7 @@ from rulesets.scalar import (
     Term,
     collected,
     free_in_term,
+    free_of,
     guard_of,
     guarded,
     names_in,
@@ -32,7 +33,17 @@ from rulesets.scalar import (
     real,
     scaled,
 )
-from rulesets.size import Poly, Size, divide, divide_terms, floor_div, symbol, symbols
+from rulesets.size import (
+    Poly,
+    Size,
+    divide,
+    divide_terms,
+    floor_div,
+    substitute,
+    symbol,
+    symbols,
+)
+from rulesets.unify import linear_in
 
 ROUNDING = Fraction(1, 4_000_000)
 SMALL = 64
@@ -53,10 +64,6 @@ class Known(Protocol):
     def reduced(self, size: Size, /) -> Size:
         """Write products that are known to be equal in one way."""
         ...
-
-
-class NotModelledError(RulesetsError):
-    """A proof needs something this meaning does not have."""
 
 
 def exact(value: float) -> tuple[Fraction, Fraction]:
@@ -199,13 +206,13 @@ class Symbols:
 
     def _counted(self, term: Term) -> Sum:
         """Count what a sum without atoms counts, if its guards always hold."""
-        if not term.bound or term.factors:
+        if not term.bound or any(free_of(atom) & term.bound for atom, _ in term.factors):
             return Sum((term,))
         names = names_in(term.domain)
         ranges = self.facts(*(symbol(name) for name in sorted(names - term.bound)))
         known = self.integers.with_facts(ranges)
         for name in sorted(term.bound):
-            found = count_out(self.names, term, name, known)
+            found = count_out(self.names, term, name, known, thorough=True)
             if found is not None:
                 return plus(*(self._counted(each) for each in found.terms))
         return Sum((term,))
@@ -240,7 +247,7 @@ class Symbols:
             return self._unrolled_max(sizes, body, guards)
         ks = [0 if size == 1 else self.variable(size) for size in sizes]
         domain: list[Size] = list(guards(*ks)) if guards is not None else []
-        bound = set()
+        bound: set[str] = set()
         for k, size in zip(ks, sizes, strict=True):
             if isinstance(k, Poly):
                 domain += [k, size - k - 1]
@@ -282,6 +289,8 @@ class Symbols:
         if divisor == 1:
             return dividend, 0
         quotient, rest = divide_terms(self.known.reduced(dividend), divisor)
+        if self._below(rest, divisor):
+            return quotient, rest
         known = self.integers.with_facts(self.facts(rest, divisor))
         if known.implied(rest, 2) and known.implied(divisor - 1 - rest, 2):
             return quotient, rest
@@ -292,6 +301,17 @@ class Symbols:
             self.known.note(more)
             self.known.note(times - more - 1)
         return quotient + more, rest - divisor * more
+
+    def _below(self, size: Size, limit: Size) -> bool:
+        """Say whether `0 <= size < limit`, seen at the ends of the ranges alone."""
+        known, greatest = self.integers, size
+        for name in sorted(symbols(size) & set(self.limits)):
+            parts = linear_in(greatest, name)
+            if parts is None or not obviously(known, parts[0]):
+                return False
+            greatest = substitute(greatest, {name: self.limits[name] - 1})
+        least = substitute(size, dict.fromkeys(symbols(size) & set(self.limits), 0))
+        return obviously(known, least) and obviously(known, limit - 1 - greatest)
 
     def _limit_of(self, size: Size) -> Size | None:
         """Return the length of the range of a size that is one index variable."""

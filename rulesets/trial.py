@@ -80,8 +80,8 @@ class Trial:
             source, index = args[0], attributes["index"]
             if not 0 <= index < len(self.values[source]):
                 raise ShapeError(f"output {index} of {len(self.values[source])}")
-            outputs = (self.nodes[source].outputs[index],)
-            values = (self.values[source][index],)
+            outputs = self.nodes[source].outputs[index : index + 1]
+            values = self.values[source][index : index + 1]
         else:
             inputs = tuple(t for a in args for t in self.nodes[a].outputs[:1])
             outputs = OPERATORS[op].infer(attributes, inputs)

@@ -13,9 +13,10 @@ from itertools import product
 from typing import Any
 
 from rulesets import normal_form
-from rulesets.decide import Decider, OutOfTimeError, atoms_of, text_of
+from rulesets.canonical import canonical
+from rulesets.decide import Decider, atoms_of, text_of
 from rulesets.integers import Integers, z3_module
-from rulesets.normal_form import Demand, TooLargeError, cases
+from rulesets.normal_form import Demand, OutOfTimeError, TooLargeError, cases
 from rulesets.scalar import (
     Apply,
     Atom,
@@ -31,10 +32,11 @@ from rulesets.scalar import (
     names_in,
     of_atom,
     plus,
+    replaced,
     scaled,
 )
 from rulesets.scenario import Scenario
-from rulesets.size import Size, substitute
+from rulesets.size import Size, substitute, symbol
 from rulesets.symbols import Symbols, Tensors
 from rulesets.unify import of_sums, solve
 
@@ -86,7 +88,8 @@ class Evidence:
         return ""
 
     def _equal(self, one: Sum, other: Sum, known: Integers) -> bool:
-        difference = self.decider.tidy(plus(one, scaled(other, -1)), known)
+        one, other = canonical(one), canonical(other)
+        difference = canonical(self.decider.tidy(plus(one, scaled(other, -1)), known))
         if self.decider.zero(difference, known):
             return True
         if not self.lefts.real_valued:
@@ -144,6 +147,13 @@ class Evidence:
     # -- the ledger ----------------------------------------------------------------------
 
     def _allowed(self, demand: Demand, known: Integers) -> bool:
+        value = canonical(demand.value)
+        plain = (each for each in self.lefts.ledger.demands if each.kind == demand.kind)
+        if any(
+            each.domain <= demand.domain and canonical(each.value) == value
+            for each in plain
+        ):
+            return True
         here = known.with_facts([*demand.domain, *self._ranges(demand)])
         if here.impossible():
             return True
@@ -160,8 +170,6 @@ class Evidence:
 
     def _ranges(self, demand: Demand) -> list[Size]:
         names = free(demand.value) | names_in(demand.domain)
-        from rulesets.size import symbol
-
         return self.lefts.facts(*(symbol(name) for name in sorted(names)))
 
     def _covers(self, left: Demand, right: Demand, here: Integers) -> bool:
@@ -170,14 +178,12 @@ class Evidence:
         moving = frozenset(name for name in own if name in self.lefts.limits)
         moving -= free(right.value) | names_in(here.facts)
         if not moving:
-            guards = all(here.implied(guard) for guard in left.domain)
-            return guards and self.decider.equal(left.value, right.value, here)
+            inside = all(here.implied(guard) for guard in left.domain)
+            return inside and self.decider.equal(left.value, right.value, here)
         for equations in of_sums(right.value, left.value):
             values = solve(equations, moving)
             if values is None or set(values) < moving:
                 continue
-            from rulesets.scalar import replaced
-
             moved = replaced(left.value, values)
             ranges = [substitute(each, values) for each in self._ranges(left)]
             guards = [substitute(each, values) for each in left.domain]

@@ -23,8 +23,9 @@ from rulesets.condition import Condition
 from rulesets.expression import Sequenced
 from rulesets.instance import Instance
 from rulesets.ops import OPERATORS
-from rulesets.prove import Limits, Proof, prove
+from rulesets.prove import Proof, prove
 from rulesets.rule import Rule
+from rulesets.sides import Limits
 from rulesets.term import applications
 from rulesets.trial import TOLERANCE, bundles, deviations
 
@@ -141,7 +142,7 @@ def _at_all_sizes(rule: Rule, deadline: float) -> tuple[Proof, str]:
         where = tuple(each for each in rule.where if not _on_shapes(each))
         proof = _proved(replace(rule, where=where), Limits(0, MOST_RUNS, deadline))
         return proof, "any"
-    operators = {each.op for side in rule.lhs for each in applications(side)}
+    operators = {each.op for s in (*rule.lhs, *rule.rhs) for each in applications(s)}
     ranks = (4, 3) if operators & set(WINDOWED) else (3, 2)
     proof = Proof(False)
     left = deadline - time.monotonic()
@@ -150,7 +151,7 @@ def _at_all_sizes(rule: Rule, deadline: float) -> tuple[Proof, str]:
         proof = _proved(rule, Limits(rank, MOST_RUNS, share))
         if proof.holds:
             return proof, _ranks(proof.ranks)
-        if proof.reason != "out of time":
+        if not proof.reason.endswith("out of time"):
             break
     return proof, ""
 

@@ -7,7 +7,8 @@ Attributes per spatial axis: strides, dilations, and pads (all begins, then all 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rulesets.judge import all_equal, at_least, equal, multiple
+from rulesets.errors import ShapeError
+from rulesets.judge import all_equal, at_least, equal, judged, multiple
 from rulesets.meaning import (
     ElementRule,
     Index,
@@ -30,7 +31,7 @@ from rulesets.ops.spec import (
     shaped,
     size_of,
 )
-from rulesets.size import Size, ceil_div, floor_div
+from rulesets.size import Size, ceil_div, floor_div, symbol
 from rulesets.tensor import Shape
 
 _WINDOW = tuple(Attribute(name, "ints") for name in ("strides", "pads", "dilations"))
@@ -55,13 +56,20 @@ def _window_size(
     room = size + pads[0] + pads[1] - extent
     if not ceil:
         result = floor_div(room, stride) + 1
+    elif judged():
+        # A proof needs no more than that equal windows give equal sizes.
+        result = symbol(f"ceil({size}, {extent}, {stride}, {pads[0]}, {pads[1]})")
+        require(at_least(result, 1), "window must fit", (size, extent))
+        return result
     else:
         result = ceil_div(room, stride) + 1
         # A window that would start in the end padding is left out; it can only happen if:
         if not at_least(extent - 1, pads[1] + stride - 1):
-            require(isinstance(room, int), "ceil_mode on a size that is a number", size)
+            if not isinstance(size, int) or not isinstance(room, int):
+                raise ShapeError(f"ceil_mode needs a size that is a number; found {size}")
             assert isinstance(result, int)
-            assert isinstance(size, int)
+            assert isinstance(stride, int)
+            assert isinstance(pads[0], int)
             result -= int((result - 1) * stride >= size + pads[0])
     fits = result >= 1 if isinstance(result, int) else at_least(room, 0)
     require(fits or not isinstance(room, int), "window must fit", (size, extent))

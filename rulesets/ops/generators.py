@@ -26,6 +26,7 @@ from rulesets.ops.spec import (
     floating,
     integer,
     require,
+    size_of,
     sizes,
     text,
 )
@@ -39,8 +40,8 @@ def _shape_of(name: str, attributes: Attributes) -> Shape:
     if name == "Fill":
         return sizes(attributes, "shape")
     if name == "Eye":
-        return (integer(attributes, "size"),) * 2
-    return (integer(attributes, "rows"), integer(attributes, "cols"))
+        return (size_of(attributes, "size"),) * 2
+    return (size_of(attributes, "rows"), size_of(attributes, "cols"))
 
 
 def _generator(name: str, *attributes: Attribute) -> Operator:

@@ -8,8 +8,8 @@ means "before the first element".
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from rulesets.errors import ShapeError
-from rulesets.judge import all_equal, at_least, equal
+from rulesets.errors import NotModelledError, ShapeError
+from rulesets.judge import all_equal, at_least, equal, judged
 from rulesets.judge import position as position_of
 from rulesets.meaning import (
     ElementRule,
@@ -132,7 +132,10 @@ def slice_size(size: Size, start: Size, end: Size, step: Size) -> Size:
             inside = inside and at_least(size, start + 1) and at_least(size, end + 1)
             require(inside, f"offsets must be inside an axis of size {size}", (start, end))
             return ceil_div(start - end, -step)
-        inside = isinstance(size, int) and 0 <= start < size and -1 <= end < size
+        if isinstance(size, Poly) or isinstance(start, Poly) or isinstance(end, Poly):
+            unknown = NotModelledError if judged() else ShapeError
+            raise unknown(f"a step of {step} needs sizes that are numbers; found {size}")
+        inside = 0 <= start < size and -1 <= end < size
         require(inside, f"offsets must be inside an axis of size {size}", (start, end))
         return max(0, (start - end - step - 1) // -step)
     length = offset_in(end, size) - offset_in(start, size)
