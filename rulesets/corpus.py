@@ -56,19 +56,22 @@ def read(text: str, file: str) -> Iterator[Read | tuple[Published, str]]:
             yield published, str(error)
 
 
-def typed(published: Published, larger: int = 0) -> Read:
+def typed(
+    published: Published, larger: int = 0, kernel: tuple[int, int] | None = None
+) -> Read:
     """Return an equation at concrete sizes.
 
     Args:
         published: The equation.
         larger: Added to every size that is free.
+        kernel: A kernel for weights that are enlarged, instead of TASO's.
 
     Raises:
         CorpusError: No sizes fit.
     """
     last = CorpusError("nothing was tried")
     for groups in (1, 2):
-        shapes = _Shapes(_ranks(published.sides), groups)
+        shapes = _Shapes(_ranks(published.sides), groups, _enlarged_by(published, kernel))
         try:
             one, other = (shapes.of(side) for side in published.sides)
             shapes.same(one, other)
@@ -121,12 +124,26 @@ def kernel_of(name: str) -> tuple[int, int] | None:
     return ((3, 3), (1, 1), (1, 3))[(number - 10) // 3]
 
 
+def _enlarged_by(
+    published: Published, kernel: tuple[int, int] | None
+) -> dict[str, tuple[int, int]]:
+    """The kernel of every variable that is enlarged."""
+    if kernel is None:
+        return {}
+    terms = list(published.sides)
+    for term in terms:
+        terms += term.tensors
+    enlarged = [term.tensors[0] for term in terms if term.name == "enlarge"]
+    return {term.name: kernel for term in enlarged if term.variable}
+
+
 @dataclass(slots=True)
 class _Shapes:
     """Shapes of all terms, and what is known about the symbols in them."""
 
     ranks: dict[Raw, int]
     groups: int
+    kernels: dict[str, tuple[int, int]]
     values: dict[str, Size] = field(default_factory=dict)
     known: dict[Raw, Shape] = field(default_factory=dict)
 
@@ -166,7 +183,9 @@ class _Shapes:
             channels = self._fresh()
             return (channels, channels, *term.numbers)
         shape = tuple(self._fresh() for _ in range(self.ranks.get(term, 2)))
-        kernel = kernel_of(term.name) if term.variable and len(shape) == 4 else None
+        kernel = self.kernels.get(term.name) if term.variable else None
+        if kernel is None and term.variable and len(shape) == 4:
+            kernel = kernel_of(term.name)
         if kernel is not None:
             return (*shape[:2], *kernel)
         if term.name == "Imatmul":
