@@ -119,9 +119,7 @@ def _ranks(sides: tuple[Raw, Raw]) -> dict[Raw, int]:
 def kernel_of(name: str) -> tuple[int, int] | None:
     """Return a weight's kernel: 3 by 3 for inputs 10-12, 1 by 1 to 15, 1 by 3 to 18."""
     number = int(name.removeprefix("input_"))
-    if number not in range(10, 19):
-        return None
-    return ((3, 3), (1, 1), (1, 3))[(number - 10) // 3]
+    return ((3, 3), (1, 1), (1, 3))[(number - 10) // 3] if 10 <= number <= 18 else None
 
 
 def _enlarged_by(
@@ -133,8 +131,8 @@ def _enlarged_by(
     terms = list(published.sides)
     for term in terms:
         terms += term.tensors
-    enlarged = [term.tensors[0] for term in terms if term.name == "enlarge"]
-    return {term.name: kernel for term in enlarged if term.variable}
+    inside = [term.tensors[0] for term in terms if term.name == "enlarge"]
+    return {term.name: kernel for term in inside if term.variable}
 
 
 @dataclass(slots=True)
