@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from rulesets.errors import AttributeValueError
 from rulesets.ops import OPERATORS
 from rulesets.tensor import Tensor
 from tensat.egraph.encode import ABSENT
@@ -25,7 +24,7 @@ from tensat.explanation import (
     NodeView,
     proof_text,
 )
-from tensat.graph import CONSTANT, OPAQUE, Graph, Node, Ref
+from tensat.graph import CONSTANT, OPAQUE, Attributes, Graph, Node, Ref
 from tensat.improve import Plan
 
 MOST_TEXT = 60
@@ -47,6 +46,44 @@ def explain(graph: Graph, plan: Plan, improved: bool, reason: str) -> Explanatio
     return _Explainer(graph, plan).run(improved, reason)
 
 
+class Namer:
+    """Says e-nodes in words: those of the original by their names.
+
+    Attributes:
+        handles: The e-node of each node of the original, constants left out.
+        first: The first node of the original for each e-node, by `same`.
+    """
+
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        self.graph, self.plan, self.egraph = graph, plan, plan.encoded.egraph
+        self.handles = {i: self._handle(i) for i, n in enumerate(graph.nodes) if shown(n)}
+        self.first: dict[int, int] = {}
+        for index, handle in self.handles.items():
+            self.first.setdefault(self.same(handle), index)
+
+    def _handle(self, index: int) -> int:
+        handle = self.plan.encoded.handle_of[Ref(index)]
+        if len(self.graph.nodes[index].outputs) > 1:
+            handle = self.plan.saturation.encoded[handle].arguments[0]
+        return handle
+
+    def same(self, handle: int) -> int:
+        """The oldest handle of the same e-node."""
+        key = self.egraph.key_of[handle]
+        return self.egraph.handle_of(key.operator, key.attributes, key.arguments)
+
+    def word(self, handle: int) -> str:
+        """An e-node in a few words: a name of the original, or operator and shape."""
+        key = self.egraph.key_of[handle]
+        source = self.first.get(self.same(handle))
+        if source is not None:
+            operator = operator_name(self.graph, self.graph.nodes[source])
+            return f"{operator} {node_name(self.graph, source)}".rstrip()
+        if key.operator == CONSTANT:
+            return "constant"
+        return f"{key.operator} {short_shape(self.egraph.outputs[handle][0])}"
+
+
 class _Explainer:
     """Puts the two graphs beside each other.
 
@@ -60,16 +97,14 @@ class _Explainer:
         saturation = plan.saturation
         self.provenance = Provenance(self.egraph, saturation.encoded, saturation.history)
         self.seconds = {each.handle: each.seconds for each in plan.priced}
-        self.old = {i: self._handle(i) for i, n in enumerate(graph.nodes) if shown(n)}
+        self.namer = Namer(graph, plan)
+        self.old, self.first = self.namer.handles, self.namer.first
         self.made = {
             i: plan.decoded.handles[i]
             for i, node in enumerate(self.decoded.nodes)
             if shown(node) and i not in plan.decoded.constants
         }
-        self.first: dict[int, int] = {}
-        for index, handle in self.old.items():
-            self.first.setdefault(self._same(handle), index)
-        self.chosen = {self._same(handle): i for i, handle in self.made.items()}
+        self.chosen = {self.namer.same(handle): i for i, handle in self.made.items()}
         self.by_class = {self.egraph.find(h): i for i, h in self.made.items()}
         self.number_before = {index: at for at, index in enumerate(self.old)}
         self.number_after = {index: at for at, index in enumerate(self.made)}
@@ -77,7 +112,8 @@ class _Explainer:
         self.absorbed: dict[int, list[int]] = {}
 
     def run(self, improved: bool, reason: str) -> Explanation:
-        new = [i for i, handle in self.made.items() if self._same(handle) not in self.first]
+        same = {i: self.namer.same(handle) for i, handle in self.made.items()}
+        new = [i for i in self.made if same[i] not in self.first]
         gone = [i for i in self.old if not self._is_kept(i)]
         users = self._users()
         news = [self._new(i, users.get(i, ())) for i in new]
@@ -98,21 +134,9 @@ class _Explainer:
             gone=tuple(losses.values()),
         )
 
-    # ---------------------------------------------------------------- handles
-    def _handle(self, index: int) -> int:
-        """The e-node of a node of the original."""
-        handle = self.plan.encoded.handle_of[Ref(index)]
-        if len(self.graph.nodes[index].outputs) > 1:
-            handle = self.plan.saturation.encoded[handle].arguments[0]
-        return handle
-
-    def _same(self, handle: int) -> int:
-        """The oldest handle of the same e-node."""
-        key = self.egraph.key_of[handle]
-        return self.egraph.handle_of(key.operator, key.attributes, key.arguments)
-
+    # ---------------------------------------------------------------- changes
     def _is_kept(self, index: int) -> bool:
-        same = self._same(self.old[index])
+        same = self.namer.same(self.old[index])
         return same in self.chosen and self.first[same] == index
 
     def _users(self) -> dict[int, list[tuple[int, int]]]:
@@ -124,7 +148,6 @@ class _Explainer:
                     users.setdefault(ref.node, []).append((index, place))
         return users
 
-    # ---------------------------------------------------------------- changes
     def _new(self, index: int, users: Iterable[tuple[int, int]]) -> Change:
         handle = self.made[index]
         eclass = self.egraph.find(handle)
@@ -138,7 +161,7 @@ class _Explainer:
         others = {i for i in before if not self._is_kept(i)}
         for step in steps:
             for enode in step.enodes:
-                source = self.first.get(self._same(enode))
+                source = self.first.get(self.namer.same(enode))
                 if source is not None and not self._is_kept(source):
                     others.add(source)
                     self.absorbed.setdefault(source, []).append(index)
@@ -150,9 +173,9 @@ class _Explainer:
 
     def _gone(self, index: int) -> Change:
         handle, at = self.old[index], self.number_before[index]
-        twin = self.first[self._same(handle)]
+        twin = self.first[self.namer.same(handle)]
         if twin != index:
-            name = _name(self.graph, twin)
+            name = node_name(self.graph, twin)
             return Change(at, (), (), f"it equals {name}, which is computed once")
         if self.egraph.constant(handle):
             return Change(at, (), (), "it depends on constants only and is computed before")
@@ -167,7 +190,7 @@ class _Explainer:
             steps = tuple(
                 step
                 for step in self.provenance.why([self.made[i] for i in takers])
-                if handle in {self._same(enode) for enode in step.enodes}
+                if handle in {self.namer.same(enode) for enode in step.enodes}
             )
             chain = tuple(self._link(step) for step in steps)
             others = tuple(self.number_after[i] for i in takers)
@@ -190,29 +213,18 @@ class _Explainer:
 
     def _link(self, step: Step) -> int:
         rule = step.firing.pattern.rule
-        before = tuple(self._word(enode) for enode in step.enodes or step.firing.roots)
+        before = tuple(self.namer.word(enode) for enode in step.enodes or step.firing.roots)
         link = Link(
             rule.name,
             proof_text(rule.verdict, rule.ranks),
             before,
-            tuple(self._word(handle) for handle in step.firing.built),
+            tuple(self.namer.word(handle) for handle in step.firing.built),
         )
         return self.links.setdefault(link, len(self.links))
 
-    def _word(self, handle: int) -> str:
-        """An e-node in a few words: a name of the original, or operator and shape."""
-        key = self.egraph.key_of[handle]
-        source = self.first.get(self._same(handle))
-        if source is not None:
-            operator = _operator(self.graph, self.graph.nodes[source])
-            return f"{operator} {_name(self.graph, source)}"
-        if key.operator == CONSTANT:
-            return "constant"
-        return f"{key.operator} {short_shape(self.egraph.outputs[handle][0])}"
-
     # ---------------------------------------------------------------- nodes
     def _before(self, index: int, gone: bool) -> NodeView:
-        handle = self._same(self.old[index])
+        handle = self.namer.same(self.old[index])
         return self._view(
             self.graph, index, handle, self.number_before, GONE if gone else KEPT
         )
@@ -229,10 +241,10 @@ class _Explainer:
         present = [ref.node for ref in node.inputs if ref is not None]
         seconds = self.seconds.get(handle, 0.0)
         return NodeView(
-            operator=_operator(graph, node),
-            name=_name(graph, index),
+            operator=operator_name(graph, node),
+            name=node_name(graph, index),
             shape=shape_text(node.outputs[0]),
-            attributes=attributes_text(node),
+            attributes=attributes_words(node.op, node.attributes),
             inputs=tuple(dict.fromkeys(numbers[i] for i in present if i in numbers)),
             constants=sum(i not in numbers for i in present),
             seconds=seconds if math.isfinite(seconds) else 0.0,
@@ -259,29 +271,26 @@ def short_shape(tensor: Tensor) -> str:
     return f"[{text if tensor.shape is not None else '?'}]"
 
 
-def attributes_text(node: Node) -> str:
-    """The attributes that are not their default."""
-    operator = OPERATORS.get(node.op)
-    try:
-        defaults = {} if operator is None else operator.defaults
-    except AttributeValueError:
-        defaults = {}
+def attributes_words(op: str, attributes: Attributes) -> str:
+    """The attributes of an operator that are not their default."""
+    defaults = OPERATORS[op].defaults if op in OPERATORS else {}
     parts = []
-    for name, value in node.attributes:
+    for name, value in attributes:
         if name != "key" and defaults.get(name) != value:
-            text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            listed = isinstance(value, tuple)
+            text = f"[{', '.join(map(str, value))}]" if listed else str(value)
             text = f"{text[:MOST_TEXT]}…" if len(text) > MOST_TEXT else text
-            parts.append(
-                f"{name}=[{text}]" if isinstance(value, tuple) else f"{name}={text}"
-            )
+            parts.append(f"{name}={text}")
     return " ".join(parts)
 
 
-def _operator(graph: Graph, node: Node) -> str:
+def operator_name(graph: Graph, node: Node) -> str:
+    """The operator; domain and type of an ONNX node that is kept as it is."""
     return graph.opaque[node.key].operator if node.op == OPAQUE else node.op
 
 
-def _name(graph: Graph, index: int) -> str:
+def node_name(graph: Graph, index: int) -> str:
+    """Name of a node, of its result where it has none, of an input as declared."""
     node = graph.nodes[index]
     if node.op == "Input":
         return str(node.attribute("name"))
