@@ -47,6 +47,10 @@ class Value:
         return any(isinstance(size, Open) for size in self.shape)
 
 
+type Made = list[Value] | None
+"""What a maker adds to the values; None where nothing fits."""
+
+
 @dataclass
 class Builder:
     """A model under construction."""
