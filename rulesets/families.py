@@ -150,20 +150,16 @@ def _conv_binary(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 def _norm_unary(shape: Shape) -> Iterator[Step]:
-    if len(shape) == 2:
+    if len(shape) == 2 and shape[1] != 1:
         yield step("Softmax", axis=1)
         yield step("ReduceSum", axes=(1,))
         yield step("ReduceMean", axes=(1,))
-        yield step("Sqrt")
         yield step("Exp")
-        yield step("Reciprocal")
-        if shape[1] == K:
-            yield step("RMSNormalization", axis=1)
 
 
 def _norm_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if len(a) == 2 and a == b:
-        yield from (ADD, SUB, MUL, DIV)
+    if len(a) == 2 and a == b and 1 not in a:
+        yield from (ADD, SUB, MUL)
     elif len(a) == 2 and 1 not in a and (not b or b in ((M, 1), (K, 1), (K,))):
         yield from (ADD, SUB, MUL, DIV) if len(b) == 2 else (MUL, ADD)
     if a == (M, K) and b == (K,):

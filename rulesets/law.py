@@ -20,6 +20,9 @@ from rulesets.rule import Rule
 from rulesets.size import Poly, Size, evaluate, symbol
 from rulesets.store import parse_file
 
+NEVER_ROUND = frozenset({"Output", "Relu", "Neg", "Abs", "Max", "Min", "Clip", "Pad"})
+"""Operators that compute without rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Law:
@@ -54,7 +57,13 @@ def forms(
     for one, suffix in ((equation, ""), (back, ".reverse")):
         written = [_written((one,), name + suffix, env, tag, form) for form in Form]
         found.append(list(dict(each for each in written if each is not None).items()))
+    if len(found) == 2 and _said(found[0]) == _said(found[1]):
+        found.pop()  # a symmetric law is one rule
     return [each for each in found if each]
+
+
+def _said(alternatives: list[tuple[str, Rule]]) -> list[object]:
+    return [(rule.lhs, rule.rhs, rule.where) for _, rule in alternatives]
 
 
 def law(equation: Equation, name: str, env: Mapping[str, int]) -> Law | None:
@@ -73,12 +82,12 @@ def float_tag(equation: Equation) -> str:
 
 
 def _paths(term: Ground) -> set[tuple[str, ...]]:
-    """The operators that compute something, on each way from a leaf to the root."""
+    """The operators that round, on each way from a leaf to the root."""
     if isinstance(term, Leaf) or not term.arguments:
         return {()}
     below = set().union(*map(_paths, term.arguments))
-    moves = term.op == "Output" or OPERATORS[term.op].data_movement
-    return below if moves else {(term.op, *path) for path in below}
+    rounds = term.op not in NEVER_ROUND and not OPERATORS[term.op].data_movement
+    return {(term.op, *path) for path in below} if rounds else below
 
 
 def _written(

@@ -110,6 +110,7 @@ def judge(
         for text, rule in alternatives:
             better, verdict = proved_text(text, rule, prove)
             if verdict.tier in accept:
+                better += proof_line(verdict)
                 proved.append((better, _parsed(better)))
                 break
             reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"
@@ -117,6 +118,12 @@ def judge(
         return Outcome(equation, "refused", reason=reason)
     texts, rules = zip(*proved, strict=True)
     return Outcome(equation, "kept", Law(name, equation, texts, rules))
+
+
+def proof_line(verdict: Verdict) -> str:
+    """Return the line of a rule's table that says what was proved."""
+    ranks = verdict.ranks or "as stated"
+    return f'proof = {{ verdict = "{verdict.tier}", ranks = "{ranks}" }}\n'
 
 
 def proved_text(text: str, rule: Rule, prove: Prove) -> tuple[str, Verdict]:

@@ -5,7 +5,7 @@ import pytest
 from rulesets.equation import Equation
 from rulesets.families import EYE, SIZES
 from rulesets.ground import Ground, Leaf, node, part
-from rulesets.law import law, name_of
+from rulesets.law import float_tag, forms, law, name_of
 from rulesets.merge_outputs import merging_laws
 from rulesets.size import symbol
 
@@ -122,3 +122,60 @@ def test_one_output_alone_merges_nothing() -> None:
     assert not merging_laws(
         [Equation(part(1, (K, K), 0, whole), matmul(X[0], W[0]))], (), SIZES
     )
+
+
+def widest(lhs: Ground, rhs: Ground) -> str:
+    """Return the widest form of the forward rule."""
+    return forms(Equation(lhs, rhs), "name", SIZES)[0][0][0]
+
+
+def test_one_axis_becomes_any_axis_at_any_rank() -> None:
+    """Sums of concatenations: whole shapes are equal, the axis is a variable."""
+    lhs = node("Add", {}, concat(0, X[0], X[1]), concat(0, X[2], X[3]))
+    rhs = concat(0, node("Add", {}, X[0], X[2]), node("Add", {}, X[1], X[3]))
+    text = widest(lhs, rhs)
+    assert "Concat[axis=?i] (Add ?a ?c)" in text
+    assert where(text) == ["shape ?c = (shape ?a)", "shape ?d = (shape ?b)"]
+    assert "i = 0" in text
+
+
+def test_two_axes_stay_two_axes() -> None:
+    """The interchange of two concatenations has no such form."""
+    lhs = concat(0, concat(1, X[0], X[1]), concat(1, X[2], X[3]))
+    rhs = concat(1, concat(0, X[0], X[2]), concat(0, X[1], X[3]))
+    assert "?i" not in widest(lhs, rhs)
+
+
+def test_windows_become_a_bundle() -> None:
+    """Linearity of convolution holds for all strides, pads, dilations and kernels."""
+    window = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1)}
+    image = Leaf("x0", (M, K, symbol("h"), symbol("w")), "x")
+    kernels = [Leaf(f"w{n}", (K, K, 3, 3), "w") for n in range(2)]
+    lhs = node("Conv", window, image, node("Add", {}, *kernels))
+    rhs = node("Add", {}, *(node("Conv", window, image, each) for each in kernels))
+    env = {**SIZES, "h": 4, "w": 5}
+    text = forms(Equation(lhs, rhs), "name", env)[0][0][0]
+    assert "(Conv[..k] ?a (Add ?b ?c))" in text
+    assert "k = { dilations = [1, 1], pads = [1, 1, 1, 1], strides = [1, 1] }" in text
+    assert not any("= 3" in each for each in where(text))
+
+
+def test_a_symmetric_law_is_one_rule() -> None:
+    """Sums in the two orders x, y, z and x, z, y are one law."""
+    lhs = node("Add", {}, node("Add", {}, X[0], X[1]), X[2])
+    rhs = node("Add", {}, node("Add", {}, X[0], X[2]), X[1])
+    assert len(forms(Equation(lhs, rhs), "name", SIZES)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "tag"),
+    [
+        (node("Relu", {}, node("Relu", {}, X[0])), node("Relu", {}, X[0]), "exact"),
+        (matmul(concat(0, X[0], X[1]), W[0]), concat(0, matmul(X[0], W[0]), X[1]), "not"),
+        (matmul(matmul(W[0], W[1]), W[2]), matmul(W[0], matmul(W[1], W[2])), "not"),
+    ],
+    ids=["never rounds", "another path", "two products"],
+)
+def test_the_float_tag_says_what_rounds(lhs: Ground, rhs: Ground, tag: str) -> None:
+    """Exact if every element sees one and the same rounding operation."""
+    assert (float_tag(Equation(lhs, rhs)) == "exact") == (tag == "exact")
