@@ -1,9 +1,9 @@
 """TASO's cost-based backtracking search, on our rules and our costs.
 
-A queue of graphs, cheapest first. Each graph that is taken out is rewritten by every rule at
-every match; what comes out is put in if it costs less than ``alpha`` times the best graph
-so far, is new, and has fewer than twice the operators of the original. With ``alpha`` 1
-only improvements are followed; above 1 the search goes through dearer graphs, too.
+A queue of graphs, cheapest first. Each graph that is taken out is rewritten by every rule
+at every match; what comes out is put in if it costs less than ``alpha`` times the best
+graph so far, is new, and has fewer than twice the operators of the original. With ``alpha``
+1 only improvements are followed; above 1 the search goes through dearer graphs, too.
 
 Source: Jia et al., SOSP 2019, section 5 and the released code. Differences: a rewrite is
 judged by the difference it makes before the new graph is built, equal parts of graphs are
@@ -13,11 +13,13 @@ its turn comes. The results are those of the search that does none of this.
 
 from __future__ import annotations
 
+import gc
 import heapq
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rulesets.rule import Rule
@@ -37,7 +39,8 @@ from tensat.search.state import (
     difference,
     hash_after,
     hash_of,
-    is_local,
+    keeps_facts,
+    may_merge,
     rewritten,
     state_of,
 )
@@ -126,7 +129,8 @@ def backtrack(
     first = state_of(terms, _canonical(terms, encoded.roots))
     neighbours = Neighbours(terms, Sites(terms, instances))
     search = _Search(terms, neighbours, bounds, start, first)
-    stop = search.run()
+    with _uncollected():
+        stop = search.run()
     best = search.best
     return Backtracked(
         rebuild(graph, encoded, terms, best),
@@ -138,6 +142,18 @@ def backtrack(
         tuple(search.record),
         _applied(best),
     )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for garbage in cycles: millions of objects here, and no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _canonical(terms: Terms, roots: Sequence[int]) -> list[int]:
@@ -215,18 +231,22 @@ class _Search:
 
     def consider(self, state: State, rewrite: Rewrite) -> None:
         """Put what a rewrite makes into the queue, if it is new, small and cheap."""
-        if is_local(self.terms, state, rewrite):
-            cost, operators = difference(self.terms, state, rewrite)
+        terms = self.terms
+        merged = not keeps_facts(terms, rewrite)
+        if not merged:
+            cost, operators = difference(terms, state, rewrite)
             cost += state.cost
             operators += state.operators
-            if cost >= self.limit or operators >= self.most:
+            dear = cost >= self.limit or operators >= self.most
+            if dear and not may_merge(state, rewrite):
                 return
-            mark = hash_after(self.terms, state, rewrite)
-        else:
-            new = rewritten(self.terms, state, rewrite)
-            cost, mark = new.cost, hash_of(self.terms, new.roots)
-            if cost >= self.limit or new.operators >= self.most:
-                return
+            mark, merged = hash_after(terms, state, rewrite)
+        if merged:
+            new = rewritten(terms, state, rewrite)
+            cost, mark = new.cost, hash_of(terms, new.roots)
+            dear = cost >= self.limit or new.operators >= self.most
+        if dear:
+            return
         if mark not in self.seen:
             self.seen.add(mark)
             self.pushed += 1

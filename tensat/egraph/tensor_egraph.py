@@ -11,7 +11,7 @@ statement.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -162,12 +162,20 @@ class TensorEGraph:
             outputs: tuple[Tensor, ...]) -> int:  # fmt: skip
         """As ``node``, with outputs that are known already (imported nodes)."""
         arguments = tuple(self.canonical[argument] for argument in args)
-        key = ENodeKey(op, self.number_of(freeze(attrs)), arguments)
+        return self._put(ENodeKey(op, self.number_of(freeze(attrs)), arguments), outputs)
+
+    def over(self, handle: int, arguments: tuple[int, ...]) -> int:
+        """The operator of a handle over other canonical arguments of the same types."""
+        key = replace(self.key_of[handle], arguments=arguments)
+        return self._put(key, self.outputs[handle])
+
+    def _put(self, key: ENodeKey, outputs: tuple[Tensor, ...]) -> int:
         known = self._memo.get(key)
         if known is not None:
             return self.canonical[known]
         try:
-            constant = self._fold(op, attrs, arguments, outputs)
+            attributes = dict(self.attributes(key.attributes))
+            constant = self._fold(key.operator, attributes, key.arguments, outputs)
         except ShapeError:  # the model itself computes infinity: that stays its business
             constant = None
         return self._add(key, outputs, constant)

@@ -60,12 +60,15 @@ class Neighbours:
             for site in sites:
                 key = tuple(site.variables[name] for name in shared)
                 by_value.setdefault(key, []).append(site)
-            grown = []
+            grown: list[tuple[Site, ...]] = []
             for group in groups:
                 known = {k: v for site in group for k, v in site.variables.items()}
-                for site in by_value.get(tuple(known[name] for name in shared), ()):
-                    if self._fits(state, joint, group, site):
-                        grown.append((*group, site))
+                agreeing = by_value.get(tuple(known[name] for name in shared), ())
+                grown += [
+                    (*group, site)
+                    for site in agreeing
+                    if self._fits(state, joint, group, site)
+                ]
             groups = grown
         yield from groups
 

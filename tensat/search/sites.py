@@ -1,9 +1,9 @@
 """Where left sides stand in the terms of a graph.
 
-A *site* is a place where one left side of a rule stands. Whether it stands there is a matter
-of the term alone, so sites are looked for once for each term, whatever graph it is in. A
-term that changed only far below, in the arguments of what the patterns see, has the sites
-of the one it comes from, with other arguments; those are carried over.
+A *site* is a place where one left side of a rule stands. Whether it stands there is a
+matter of the term alone, so sites are looked for once for each term, whatever graph it is
+in. A term that changed only far below, in the arguments of what the patterns see, has the
+sites of the one it comes from, with other arguments; those are carried over.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Sites:
             term = self.terms.nodes[handle]
             near = min(distance.get(a, 1 << 30) for a in term.arguments)
             distance[handle] = near + 1
-            if distance[handle] >= self.deepest.get(term.op, 0):
+            if distance[handle] > self.deepest.get(term.op, 0):
                 old = origin[handle]
                 if old in self.found:
                     result[handle] = old

@@ -44,7 +44,7 @@ class State:
         parent: That graph; None for the first one.
         rewrite: What made it from that graph.
         alike: Whether it differs from that graph in one place only: other changed terms
-            are the same operators over changed arguments.
+            are the same operators over changed arguments, and none became one.
         reach: For each position the set of positions below it, as bits.
         above: Positions above a term, ascending, for those that were asked for.
     """
@@ -118,26 +118,32 @@ def above_of(terms: Terms, state: State, roots: Sequence[int]) -> list[int]:
     return sorted(found - {state.place[root] for root in roots})
 
 
-def is_local(terms: Terms, state: State, rewrite: Rewrite) -> bool:
-    """Whether all terms above the rewrite stay what they are, but for their arguments.
+def keeps_facts(terms: Terms, rewrite: Rewrite) -> bool:
+    """Whether as much is known of the new values as of the old ones.
 
-    They may not if a new value is in the graph already, for then terms above it become
-    one, or if it is known to be constant where the old one was not.
+    If so, all terms above stay what they are but for their arguments, and cost the same.
     """
-    if len(set(rewrite.rights)) < len(rewrite.rights):
-        return False
     for root, right in zip(rewrite.roots, rewrite.rights, strict=True):
         old, new = terms.nodes[root], terms.nodes[right]
-        if right in state.place or old.constant != new.constant or old.known != new.known:
+        if old.constant != new.constant or old.known != new.known:
             return False
     return True
 
 
+def may_merge(state: State, rewrite: Rewrite) -> bool:
+    """Whether terms above the rewrite may become one: a new value is there already."""
+    rights = rewrite.rights
+    return any(r in state.place for r in rights) or len(set(rights)) < len(rights)
+
+
 def difference(terms: Terms, state: State, rewrite: Rewrite) -> tuple[float, int]:
-    """What a local rewrite adds to cost and to the number of operators."""
+    """What a rewrite adds to cost and to the number of operators.
+
+    Facts must be kept, and nothing become one above the rewrite.
+    """
     nodes, place, uses = terms.nodes, state.place, state.uses
     cost, operators = 0.0, 0
-    used: dict[int, int] = {}
+    used = set(rewrite.rights)
     added: set[int] = set()
     stack = list(rewrite.rights)
     while stack:
@@ -148,7 +154,7 @@ def difference(terms: Terms, state: State, rewrite: Rewrite) -> tuple[float, int
         cost += terms.cost(handle)
         operators += nodes[handle].counted
         for argument in nodes[handle].arguments:
-            used[argument] = used.get(argument, 0) + 1
+            used.add(argument)
             stack.append(argument)
     gone: dict[int, int] = {}
     stack = [root for root in rewrite.roots if root not in used]
@@ -163,19 +169,28 @@ def difference(terms: Terms, state: State, rewrite: Rewrite) -> tuple[float, int
     return cost, operators
 
 
-def hash_after(terms: Terms, state: State, rewrite: Rewrite) -> int:
-    """The hash of the graph that a local rewrite makes, without making it."""
+def hash_after(terms: Terms, state: State, rewrite: Rewrite) -> tuple[int, bool]:
+    """The hash of the graph that a rewrite makes, and whether terms become one in it.
+
+    The graph is not made. Facts must be kept.
+    """
     nodes = terms.nodes
     changed = {
         root: nodes[right].hash
         for root, right in zip(rewrite.roots, rewrite.rights, strict=True)
     }
-    for position in above_of(terms, state, rewrite.roots):
+    above = above_of(terms, state, rewrite.roots)
+    for position in above:
         handle = state.order[position]
         term = nodes[handle]
         below = [changed[a] if a in changed else nodes[a].hash for a in term.arguments]
         changed[handle] = hash((term.kind, *below))
-    return hash(tuple(changed.get(root, nodes[root].hash) for root in state.roots))
+    merged = False
+    if may_merge(state, rewrite):
+        new = {changed[state.order[position]] for position in above}
+        old = (nodes[handle].hash for handle in state.order)
+        merged = len(new) < len(above) or not new.isdisjoint(old)
+    return hash(tuple(changed.get(root, nodes[root].hash) for root in state.roots)), merged
 
 
 def hash_of(terms: Terms, roots: Sequence[int]) -> int:
@@ -186,14 +201,16 @@ def hash_of(terms: Terms, roots: Sequence[int]) -> int:
 def rewritten(terms: Terms, state: State, rewrite: Rewrite) -> State:
     """The graph that a rewrite makes."""
     moved = dict(zip(rewrite.roots, rewrite.rights, strict=True))
-    local = is_local(terms, state, rewrite)
-    for position in above_of(terms, state, rewrite.roots):
+    same = keeps_facts(terms, rewrite)
+    above = above_of(terms, state, rewrite.roots)
+    for position in above:
         handle = state.order[position]
         arguments = terms.nodes[handle].arguments
         moved[handle] = terms.over(handle, tuple(moved.get(a, a) for a in arguments))
-        if local:
+        if same:
             terms.inherit(moved[handle], handle)
     result = state_of(terms, [moved.get(root, root) for root in state.roots])
     result.moved, result.parent, result.rewrite = moved, state, rewrite
-    result.alike = local
+    new = {moved[state.order[position]] for position in above}
+    result.alike = same and len(new) == len(above) and new.isdisjoint(state.place)
     return result

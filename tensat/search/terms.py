@@ -37,6 +37,7 @@ class Term:
         counted: Whether a machine runs it: no input, no constant, no choice of an output.
         constant: Whether it depends on no input.
         known: Whether it is a constant whose value rules can see.
+        type: A number for all that costs depend on in an argument or a result.
     """
 
     op: str
@@ -48,6 +49,7 @@ class Term:
     counted: bool
     constant: bool
     known: bool
+    type: int
 
 
 class Terms:
@@ -69,7 +71,8 @@ class Terms:
         self._kinds: dict[tuple[str, int], int] = {}
         self._memo: dict[tuple[int, tuple[int, ...]], int] = {}
         self._twins: dict[object, int] = {}
-        self._prices: dict[Signature, float] = {}
+        self._prices: dict[object, float] = {}
+        self._types: dict[object, int] = {}
         self._costs: list[float | None] = []
         self._settle()
 
@@ -116,8 +119,7 @@ class Terms:
         term = self.nodes[handle]
         known = self._memo.get((term.kind, arguments))
         if known is None:
-            outputs = self.egraph.outputs[handle]
-            self.egraph.put(term.op, term.attributes, arguments, outputs)
+            self.egraph.over(handle, arguments)
             self._settle()
             known = self._memo[term.kind, arguments]
         return self.egraph.find(known)
@@ -126,7 +128,12 @@ class Terms:
         """Seconds that the term's own operator takes; infinity if it cannot be used."""
         cost = self._costs[handle]
         if cost is None:
-            cost = self._costs[handle] = self._price(handle)
+            term, nodes = self.nodes[handle], self.nodes
+            key = (term.kind, term.type, *[nodes[a].type for a in term.arguments])
+            cost = self._prices.get(key)
+            if cost is None:
+                cost = self._prices[key] = self._price(handle)
+            self._costs[handle] = cost
         return cost
 
     def inherit(self, handle: int, other: int) -> None:
@@ -162,6 +169,7 @@ class Terms:
                     and key.operator != ABSENT,
                     constant is not None,
                     constant is not None and constant.array is not None,
+                    self._type(handle),
                 )
             )
 
@@ -178,8 +186,19 @@ class Terms:
             f"{term.op}_{len(term.arguments)}", term.number, term.arguments, handle
         )
         answer = question(egraph, row, self._sizes, self._opset)
-        if not isinstance(answer, Signature):
-            return answer
-        if answer not in self._prices:
-            self._prices[answer] = self._source.seconds([answer])[0]
-        return self._prices[answer]
+        if isinstance(answer, Signature):
+            return self._source.seconds([answer])[0]
+        return answer
+
+    def _type(self, handle: int) -> int:
+        """A number for all that costs depend on in an argument or a result."""
+        egraph = self.egraph
+        constant = egraph.constants[handle]
+        known = (
+            egraph.outputs[handle],
+            constant is not None,
+            None if constant is None else egraph.scalar(handle),
+            egraph.rule_of[handle] is None and constant is None,
+            egraph.key_of[handle].operator == ABSENT,
+        )
+        return self._types.setdefault(known, len(self._types))
