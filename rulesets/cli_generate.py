@@ -120,6 +120,9 @@ def generate_command(
             result = generate(plan, _engine().derivable, verify, workers, progress)
         _show_counts(result.counts)
         console.print(f"{len(result.laws)} laws in {place / 'laws.toml'}")
+        console.print(
+            f"{len(result.merges)} rules with two roots in {place / 'merges.toml'}"
+        )
 
 
 def _show_counts(counts: tuple[Count, ...]) -> None:

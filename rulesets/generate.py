@@ -20,7 +20,16 @@ from rulesets.errors import RulesetsError
 from rulesets.family import Family
 from rulesets.ground_json import from_json, to_json
 from rulesets.law import Law
-from rulesets.minimize import Derivable, Outcome, Prove, minimize, prune
+from rulesets.merge_outputs import merging_laws
+from rulesets.minimize import (
+    Derivable,
+    Outcome,
+    Prove,
+    minimize,
+    proof_line,
+    proved_text,
+    prune,
+)
 from rulesets.parallel import Workers
 from rulesets.rule import Rule
 from rulesets.store import parse_file
@@ -105,11 +114,13 @@ class Generated:
         laws: The minimal set.
         counts: The numbers of each size.
         refused: Candidates that were not proved, with the reason.
+        merges: Rules with two roots.
     """
 
     laws: tuple[Law, ...]
     counts: tuple[Count, ...]
     refused: tuple[Outcome, ...]
+    merges: tuple[Law, ...]
 
 
 def generate(
@@ -132,7 +143,25 @@ def generate(
         plan.folder / "counts.json", json.dumps([_fields(one) for one in table], indent=1)
     )
     refused = tuple(one for one in outcomes if one.status in ("refused", "unwritable"))
-    return Generated(tuple(least), table, refused)
+    return Generated(tuple(least), table, refused, _merges(plan, prove))
+
+
+def _merges(plan: Plan, prove: Prove) -> tuple[Law, ...]:
+    """The proved rules with two roots, from ``merges.json`` if it is there."""
+    file = plan.folder / "merges.json"
+    if not file.exists():
+        outcomes = []
+        for made in merging_laws(_found(plan), (), plan.family.sizes):
+            text, verdict = proved_text(made.texts[0], made.rules[0], prove)
+            if verdict.tier in plan.accept:
+                outcomes.append((made, text + proof_line(verdict)))
+        write(plan.folder / "merges.toml", "\n".join(text for _, text in outcomes))
+        kept = [[made.name, to_json(made.equation), text] for made, text in outcomes]
+        write(file, json.dumps(kept))
+    return tuple(
+        Law(name, from_json(equation), (text,), parse_file(text, "generated.toml"))
+        for name, equation, text in json.loads(file.read_text())
+    )
 
 
 def _check_plan(plan: Plan) -> None:
@@ -184,12 +213,18 @@ def _enumerate(bank: Bank, size: int, file: Path, last: bool, progress: Progress
 
 def _chosen(plan: Plan) -> list[Equation]:
     """All candidates in order, without instances of one another."""
+    found = _found(plan, plan.sample)
+    return sorted(without_instances(dict.fromkeys(found)), key=simplicity)
+
+
+def _found(plan: Plan, sample: int = 1) -> list[Equation]:
+    """The candidates of all sizes; of the largest one in `sample`."""
     found: list[Equation] = []
     for size in range(1, plan.size + 1):
         text = (plan.folder / f"layer-{size}.json").read_text()
         equations = [from_json(one) for one in json.loads(text)["equations"]]
-        found += equations[:: plan.sample] if size == plan.size else equations
-    return sorted(without_instances(dict.fromkeys(found)), key=simplicity)
+        found += equations[::sample] if size == plan.size else equations
+    return found
 
 
 # -- pruning -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from rulesets.equation import Equation
 from rulesets.errors import RulesetsError
 from rulesets.families import SIZES
-from rulesets.family import Family, Step, step
+from rulesets.family import Family, Step, splits, step
 from rulesets.generate import PROVED, Generated, Plan, generate
 from rulesets.ground import Leaf
 from rulesets.minimize import minimize, prune
@@ -204,3 +204,21 @@ def test_wrong_workers_are_refused(settings: dict[str, str], message: str) -> No
     """The error says what is possible."""
     with pytest.raises(RulesetsError, match=message):
         Workers(**settings)  # type: ignore[arg-type]
+
+
+def test_merging_rules_come_with_the_run(tmp_path: Path) -> None:
+    """A family with concatenations and splits gives rules with two roots, proved."""
+
+    def more(shape: Shape) -> Iterator[Step]:
+        yield step("Relu")
+        yield from splits(shape, 0, K)
+
+    def joins(a: Shape, b: Shape) -> Iterator[Step]:
+        if a == b:
+            yield step("Concat", axis=0)
+
+    family = Family("joined", W, SIZES, {"k": 2}, more, joins)
+    found = generate(Plan(family, 3, tmp_path), never, believe, Workers(), silent)
+    (merge,) = found.merges
+    assert merge.name == "merge-relu-1"
+    assert 'verdict = "all-sizes"' in (tmp_path / "merges.toml").read_text()
