@@ -12,6 +12,7 @@ below. Its second sum says that an e-node of d which needs c cannot serve c: all
 through two e-classes are cut before the first solve, and many longer ones.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -95,18 +96,32 @@ def _need_rows(facts: Facts, needs: Mapping[int, int], number: int) -> list[Row]
     problem, must = facts.problem, facts.must
     nodes = problem.members[number]
     own = must.bit[number]
+    wanted = {must.bit[child]: child for node in nodes for child in problem.children[node]}
+    users = _users(nodes, needs, sum(wanted))
     rows = []
-    for child in sorted({child for node in nodes for child in problem.children[node]}):
-        bit = must.bit[child]
-        users = [node for node in nodes if needs[node] & bit]
-        back = []
+    for bit, child in sorted(wanted.items(), key=lambda item: item[1]):
+        back: list[int] = []
         if facts.component[child] == facts.component[number]:
             back = [node for node in problem.members[child] if needs[node] & own]
         if child not in problem.roots:
-            rows.append(Row((*users, *back), child, 0.0))
+            rows.append(Row((*users[bit], *back), child, 0.0))
         elif back:
-            rows.append(Row((*users, *back), None, 1.0))
+            rows.append(Row((*users[bit], *back), None, 1.0))
     return rows
+
+
+def _users(
+    nodes: tuple[int, ...], needs: Mapping[int, int], wanted: int
+) -> dict[int, list[int]]:
+    """Return wanted bit -> the e-nodes that need it."""
+    users: dict[int, list[int]] = defaultdict(list)
+    for node in nodes:
+        rest = needs[node] & wanted
+        while rest:
+            bit = rest & -rest
+            users[bit].append(node)
+            rest ^= bit
+    return users
 
 
 @dataclass(frozen=True, slots=True)

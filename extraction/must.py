@@ -67,15 +67,30 @@ def must_sets(problem: Problem, component: Mapping[int, int]) -> Must:
         group = groups[key]
         for number in group:
             of_class[number] = EVERYTHING
-        again = True
-        while again:
-            again = False
-            for number in group:
+        _settle(problem, group, bit, of_class)
+    return Must(bit, of_class, order)
+
+
+def _settle(
+    problem: Problem, group: list[int], bit: dict[int, int], of_class: dict[int, int]
+) -> None:
+    """Shrink the must sets of one component until nothing changes."""
+    above: dict[int, set[int]] = {number: set() for number in group}
+    if len(group) > 1:
+        for number in group:
+            for node in problem.members[number]:
+                for child in problem.children[node]:
+                    if child in above:
+                        above[child].add(number)
+    dirty = set(group)
+    while dirty:
+        for number in group:
+            if number in dirty:
+                dirty.discard(number)
                 new = _step(problem, of_class, number, bit[number])
                 if new != of_class[number]:
                     of_class[number] = new
-                    again = len(group) > 1
-    return Must(bit, of_class, order)
+                    dirty |= above[number]
 
 
 def _step(problem: Problem, of_class: dict[int, int], number: int, own: int) -> int:
