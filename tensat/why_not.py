@@ -170,6 +170,8 @@ class _Follower:
             return
         if self.egraph.evaluated(roots[0]):
             self._meet("the value is known already: it depends on constants only", found)
+        elif len(set(roots)) < len(roots):
+            self._meet("both nodes are one value", found)
         elif len(roots) > 1 and not independent(self.egraph, roots, False):
             self._meet("one of the nodes is computed from the other", found)
         else:
@@ -240,6 +242,8 @@ class _Follower:
             for handle, root in zip(built, match.roots, strict=True)
         ):
             self._meet(APPLIED, found)
+        elif len(rule.lhs) > 1:
+            self._meet("it would apply, but rules with several roots run at first only", found)
         else:
             self._meet("it would apply, but the search had ended or left it out", found)
 
