@@ -85,11 +85,11 @@ def _verdict(rule: Rule, deadline: float) -> Verdict:
         return Verdict("unknown", reason="vacuous: it fires on none of its instances")
     if not rule.instances:
         return Verdict("unknown", reason="no instance shows that it can apply")
-    proof, ranks = _at_all_sizes(rule, deadline)
+    proof, ranks = at_every_size(rule, deadline)
     if proof.holds:
         return Verdict("all-sizes", ranks, proof.needs)
     reason = proof.reason
-    sizes = _at_sizes(rule, deadline)
+    sizes = at_given_sizes(rule, deadline)
     if sizes.holds:
         return Verdict("at-sizes", _ranks(sizes.ranks), sizes.needs, reason=reason)
     return Verdict("tested", reason=f"{reason}; at its sizes: {sizes.reason}")
@@ -136,7 +136,8 @@ def _on_shapes(condition: Condition) -> bool:
     return any(word in condition.text for word in words)
 
 
-def _at_all_sizes(rule: Rule, deadline: float) -> tuple[Proof, str]:
+def at_every_size(rule: Rule, deadline: float) -> tuple[Proof, str]:
+    """Try to prove a rule at every size; also say at which ranks."""
     if elementwise(rule):
         # Single elements have no shape, so conditions on shapes say nothing here.
         where = tuple(each for each in rule.where if not _on_shapes(each))
@@ -176,7 +177,7 @@ def _proved(rule: Rule, limits: Limits) -> Proof:
     )
 
 
-def _at_sizes(rule: Rule, deadline: float) -> Proof:
+def at_given_sizes(rule: Rule, deadline: float) -> Proof:
     """Prove a rule at the sizes of its instances, for all values."""
     proofs = []
     for instance in rule.instances:
