@@ -9,6 +9,8 @@ is what fails at a second choice of sizes and at real values: an accident of the
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from rulesets.bank import Bank, Rows
 from rulesets.enumerate import Layer
 from rulesets.equation import Equation, canonical, without_instances
@@ -38,10 +40,21 @@ class Candidates:
 
 
 def candidates(
-    bank: Bank, layer: Layer, progress: Callable[[int], None] | None = None
+    bank: Bank,
+    layer: Layer,
+    sample: int = 1,
+    progress: Callable[[int], None] | None = None,
 ) -> Candidates:
-    """Return the candidates of a layer."""
-    ordered = bank.canonical(layer.lhs) | bank.canonical(layer.rhs)
+    """Return the candidates of a layer.
+
+    Args:
+        bank: Where its terms are.
+        layer: The layer.
+        sample: Take every k-th equation.
+        progress: Called with the number of equations read.
+    """
+    ordered = np.flatnonzero(bank.canonical(layer.lhs) | bank.canonical(layer.rhs))
+    ordered = ordered[::sample]
     lhs, rhs = layer.lhs.take(ordered), layer.rhs.take(ordered)
     found: dict[Equation, None] = {}
     for done, equation in enumerate(_equations(bank, lhs, rhs)):

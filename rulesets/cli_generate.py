@@ -102,7 +102,7 @@ def generate_command(
         Path | None, typer.Option(help="state; a killed run continues from it")
     ] = None,
     sample: Annotated[
-        int, typer.Option(min=1, help="try every k-th candidate of the largest size only")
+        int, typer.Option(min=1, help="take every k-th equation of the largest size only")
     ] = 1,
     seed: Annotated[int, typer.Option(help="of the evaluation points")] = 0,
     known: Annotated[

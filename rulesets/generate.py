@@ -53,7 +53,7 @@ class Plan:
         folder: The state folder.
         seed: Of the evaluation points.
         accept: Verdicts with which a rule is kept.
-        sample: Keep every k-th candidate of the largest size only.
+        sample: Take every k-th equation of the largest size only.
         known: Rules of earlier runs; what they derive is not found again.
     """
 
@@ -193,17 +193,19 @@ def enumerated(plan: Plan, progress: Progress) -> list[Count]:
     if not all(file.exists() for file in files):
         bank = Bank(plan.family, plan.seed)
         for size, file in enumerate(files, 1):
-            _enumerate(bank, size, file, size == plan.size, progress)
+            _enumerate(bank, size, file, plan, progress)
     return [Count(**json.loads(file.read_text())["count"]) for file in files]
 
 
-def _enumerate(bank: Bank, size: int, file: Path, last: bool, progress: Progress) -> None:
+def _enumerate(bank: Bank, size: int, file: Path, plan: Plan, progress: Progress) -> None:
+    last = size == plan.size
     stage = f"size {size}: terms"
     found = layer(bank, size, last=last, progress=lambda done: progress(stage, done, 0))
     if file.exists():
         return
     stage = f"size {size}: equations"
-    result = candidates(bank, found, lambda done: progress(stage, done, 0))
+    sample = plan.sample if last else 1
+    result = candidates(bank, found, sample, lambda done: progress(stage, done, 0))
     count = Count(
         size, found.terms, found.new, result.raw, result.distinct, len(result.equations)
     )
@@ -213,18 +215,16 @@ def _enumerate(bank: Bank, size: int, file: Path, last: bool, progress: Progress
 
 def _chosen(plan: Plan) -> list[Equation]:
     """All candidates in order, without instances of one another."""
-    found = _found(plan, plan.sample)
+    found = _found(plan)
     return sorted(without_instances(dict.fromkeys(found)), key=simplicity)
 
 
-def _found(plan: Plan, sample: int = 1) -> list[Equation]:
-    """The candidates of all sizes; of the largest one in `sample`."""
-    found: list[Equation] = []
-    for size in range(1, plan.size + 1):
-        text = (plan.folder / f"layer-{size}.json").read_text()
-        equations = [from_json(one) for one in json.loads(text)["equations"]]
-        found += equations[::sample] if size == plan.size else equations
-    return found
+def _found(plan: Plan) -> list[Equation]:
+    """The candidates of all sizes."""
+    texts = [
+        (plan.folder / f"layer-{size}.json").read_text() for size in range(1, plan.size + 1)
+    ]
+    return [from_json(one) for text in texts for one in json.loads(text)["equations"]]
 
 
 # -- pruning -----------------------------------------------------------------------------
