@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tensat.cli_explain import add_explain_commands
 from tensat.errors import ModelError, TensatError, UsageError, WriteError, one_line
 from tensat.put_file import put_file
 
@@ -34,6 +35,8 @@ app = typer.Typer(
 )
 
 BAD_ARGUMENTS, BAD_MODEL = 2, 3
+
+add_explain_commands(app)
 
 
 @app.callback()
@@ -78,11 +81,17 @@ def optimize(
         typer.Option("--measure/--no-measure", help="time the result against the original"),
     ] = True,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="write the report as JSON")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="write the report: a page if FILE is *.html, else JSON"
+        ),
     ] = None,
     skip: Annotated[
         list[str] | None, typer.Option(metavar="RULE", help="do not use this rule")
     ] = None,
+    only_proved: Annotated[
+        bool, typer.Option("--only-proved", help="use no rule that is not proved")
+    ] = False,
     seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
     threads: Annotated[int, typer.Option(help="threads for timing")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="print nothing")] = False,
@@ -105,6 +114,7 @@ def optimize(
             cost_db=cost_db,
             measure=measure,
             skip=tuple(skip or ()),
+            only_proved=only_proved,
             seed=seed,
             threads=threads,
         )
@@ -126,8 +136,18 @@ def _optimize(
             result = run(path, options, progress=bars)
         _write(result, path, target)
         if report is not None:
-            _write_text(report, result.report.to_json())
+            _write_text(report, _report_text(result, report, source))
     console.print(render(result.report))
+
+
+def _report_text(result: Result, report: Path, source: str) -> str:
+    """The report in the form that its file's name asks for."""
+    if report.suffix.lower() not in {".html", ".htm"}:
+        return result.report.to_json()
+    from tensat.html_report import html_report
+
+    title = "standard input" if source == "-" else Path(source).name
+    return html_report(result.report, result.explain(), title)
 
 
 @contextmanager

@@ -176,7 +176,9 @@ class _Explainer:
         twin = self.first[self.namer.same(handle)]
         if twin != index:
             name = node_name(self.graph, twin)
-            return Change(at, (), (), f"it equals {name}, which is computed once")
+            heir = self.chosen.get(self.namer.same(handle))
+            same = () if heir is None else (self.number_after[heir],)
+            return Change(at, same, (), f"it equals {name}, which is computed once")
         if self.egraph.constant(handle):
             return Change(at, (), (), "it depends on constants only and is computed before")
         heir = self.by_class.get(self.egraph.find(handle))

@@ -62,8 +62,8 @@ def page_data(report: Report, explanation: Explanation, title: str) -> dict[str,
             [names[link.rule], list(link.before), list(link.after)]
             for link in explanation.links
         ],
-        "before": _side(explanation.before, explanation.gone),
-        "after": _side(explanation.after, explanation.new),
+        "before": _side(explanation.before, explanation.gone, explanation.new),
+        "after": _side(explanation.after, explanation.new, explanation.gone),
         "versions": dict(report.versions),
     }
 
@@ -93,7 +93,9 @@ def _both(explanation: Explanation) -> tuple[tuple[NodeView, ...], tuple[NodeVie
     return explanation.before, explanation.after
 
 
-def _side(nodes: tuple[NodeView, ...], changes: tuple[Change, ...]) -> dict[str, Any]:
+def _side(
+    nodes: tuple[NodeView, ...], changes: tuple[Change, ...], opposite: tuple[Change, ...]
+) -> dict[str, Any]:
     """Nodes as [operator, name, shape, attributes, constants, seconds, state]."""
     return {
         "nodes": [
@@ -101,7 +103,7 @@ def _side(nodes: tuple[NodeView, ...], changes: tuple[Change, ...]) -> dict[str,
             for n in nodes
         ],
         "changes": {c.node: [list(c.others), list(c.chain), c.why] for c in changes},
-        "picture": picture(nodes),
+        "picture": picture(nodes, {n for c in opposite for n in c.others}),
     }
 
 

@@ -8,6 +8,7 @@ above it, and so belongs to the same box.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +39,14 @@ class Box:
     height: int
 
 
-def picture(nodes: Sequence[NodeView]) -> dict[str, Any]:
+def picture(
+    nodes: Sequence[NodeView], shown: AbstractSet[int] = frozenset()
+) -> dict[str, Any]:
     """Boxes and lines of a graph, for the page's script.
+
+    Args:
+        nodes: The nodes, arguments first.
+        shown: Nodes that are kept but must not be folded.
 
     Returns:
         ``whole`` and ``folded``, each with ``size`` [width, height], ``boxes``
@@ -47,17 +54,22 @@ def picture(nodes: Sequence[NodeView]) -> dict[str, Any]:
         [from, to, x, y, …], from and to being numbers of boxes.
     """
     alone = [(index,) for index in range(len(nodes))]
-    return {"whole": _drawn(nodes, alone), "folded": _drawn(nodes, folded(nodes))}
+    return {"whole": _drawn(nodes, alone), "folded": _drawn(nodes, folded(nodes, shown))}
 
 
-def folded(nodes: Sequence[NodeView]) -> list[tuple[int, ...]]:
+def folded(
+    nodes: Sequence[NodeView], shown: AbstractSet[int] = frozenset()
+) -> list[tuple[int, ...]]:
     """The nodes in groups, in the order of their first ones."""
-    above = _changed_above(nodes)
+    may = [
+        node.state == KEPT and node.operator != "Input" and index not in shown
+        for index, node in enumerate(nodes)
+    ]
+    above = _others_above(nodes, may)
     leader = list(range(len(nodes)))
     for index, node in enumerate(nodes):
         for source in node.inputs:
-            both = _foldable(node) and _foldable(nodes[source])
-            if both and above[source] == above[index]:
+            if may[index] and may[source] and above[source] == above[index]:
                 first, second = sorted((_lead(leader, index), _lead(leader, source)))
                 leader[second] = first
     groups: dict[int, list[int]] = {}
@@ -70,11 +82,11 @@ def folded(nodes: Sequence[NodeView]) -> list[tuple[int, ...]]:
     return sorted(parts)
 
 
-def _changed_above(nodes: Sequence[NodeView]) -> list[int]:
+def _others_above(nodes: Sequence[NodeView], may: Sequence[bool]) -> list[int]:
     """For each node the set of those at or above it that may not be folded, as bits."""
     above: list[int] = []
     for index, node in enumerate(nodes):
-        mine = 0 if _foldable(node) else 1 << index
+        mine = 0 if may[index] else 1 << index
         for source in node.inputs:
             mine |= above[source]
         above.append(mine)
@@ -86,10 +98,6 @@ def _lead(leader: list[int], index: int) -> int:
         leader[index] = leader[leader[index]]
         index = leader[index]
     return index
-
-
-def _foldable(node: NodeView) -> bool:
-    return node.state == KEPT and node.operator != "Input"
 
 
 def _drawn(nodes: Sequence[NodeView], groups: Sequence[tuple[int, ...]]) -> dict[str, Any]:
@@ -125,7 +133,7 @@ def _box(nodes: Sequence[NodeView], group: tuple[int, ...]) -> Box:
     if len(group) > 1:
         return Box(group, NARROW + 30, LOW)
     node = nodes[group[0]]
-    cost = 8 if node.seconds > 0 else 0
-    letters = max(1.15 * len(node.operator) + cost, min(len(node.name), 26) + 1)
+    cost = 10 if node.seconds > 0 else 2
+    letters = max(1.25 * len(node.operator) + cost, min(len(node.name), 26) + 1)
     width = min(WIDE, max(NARROW, round(letters * LETTER)))
     return Box(group, width, LOW if node.operator == "Input" else TALL)
