@@ -7,6 +7,7 @@ decode), fold, write, judge.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -117,7 +118,12 @@ def optimize(
         original = read(model)
         graph = to_graph(original)
     with tempfile.TemporaryDirectory(prefix="tensat-") as folder, Runtime() as runtime:
-        job = _Job(options, rules, clock, original, graph, runtime, Path(folder))
+        path = Path(folder) / "original.onnx"
+        if isinstance(model, str | os.PathLike):
+            path = Path(model)
+        else:
+            write(original, path)
+        job = _Job(options, rules, clock, original, graph, runtime, Path(folder), path)
         return job.run()
 
 
@@ -165,11 +171,12 @@ class _Job:
     graph: Graph
     runtime: Runtime
     folder: Path
+    path: Path
 
     def run(self) -> Result:
-        path = self.folder / "original.onnx"
+        """Run the stages."""
+        path = self.path
         with self.clock.stage("inputs"):
-            write(self.original, path)
             try:
                 inputs = find_inputs(
                     self.runtime, str(path), self.options.input_shapes,

@@ -58,7 +58,8 @@ class Saturation:
     """What saturation did.
 
     Attributes:
-        stop: ``saturated``, ``nodes``, ``seconds`` or ``iterations``.
+        stop: ``saturated``, ``matches`` (saturated, but for patterns that were given up
+            because they had too many matches), ``nodes``, ``seconds`` or ``iterations``.
         growth: Sizes before the first step and after each step.
         fired: How often each rule changed the e-graph, most often first.
         history: Each of these changes, in order.
@@ -121,7 +122,9 @@ def saturate(
         growth.append(_growth(egraph, start))
         if progress is not None:
             progress(growth[-1])
-        reason = limit() or (None if changed else "saturated")
+        given_up = len(spread) < sum(pattern.spread for pattern in patterns)
+        still = "matches" if given_up else "saturated"
+        reason = limit() or (None if changed else still)
         if reason is not None:
             stop = reason
             break
