@@ -19,7 +19,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tensat.cli_compare import add_compare_command
 from tensat.cli_explain import add_explain_commands
+from tensat.cli_network import add_network_command
 from tensat.errors import ModelError, TensatError, UsageError, WriteError, one_line
 from tensat.put_file import put_file
 
@@ -37,6 +39,8 @@ app = typer.Typer(
 BAD_ARGUMENTS, BAD_MODEL = 2, 3
 
 add_explain_commands(app)
+add_compare_command(app)
+add_network_command(app)
 
 
 @app.callback()

@@ -1,0 +1,222 @@
+"""Running one search of a comparison.
+
+All searches get the same rules and the same cost source, and none of them the surcharge on
+new nodes with which `optimize` guards against noise: what differs is the search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from extraction import Choice, EGraph, extract
+from rulesets.rule import Rule
+from rulesets.store import relevant
+from tensat.backtrack import Bounds, backtrack
+from tensat.comparison.memory import Gauge
+from tensat.comparison.row import BACKTRACKING, ILP, ORIGINAL, Row
+from tensat.costs.source import CostSource, Progress, Signature
+from tensat.egraph.compile_rules import compile_rules, literals_of
+from tensat.egraph.constant_forms import constant_forms
+from tensat.egraph.decode import Decoded, decode, extraction_problem
+from tensat.egraph.encode import encode
+from tensat.egraph.price import price
+from tensat.egraph.saturate import Limits, saturate
+from tensat.graph import Graph
+from tensat.improve import original_seconds
+
+LEAST_SHARE = 0.25
+"""Share of the time that is left to extraction whatever happened before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A search to be run; or several that share an e-graph.
+
+    Attributes:
+        methods: ``backtracking`` alone, or methods of extraction.
+        alpha: Of backtracking.
+        budget: Of backtracking.
+        rounds: Steps in which multi-pattern rules run, of an e-graph.
+        seconds: Wall time.
+        max_nodes: E-nodes.
+        iterations: Steps of saturation.
+        seed: For the solver.
+    """
+
+    methods: tuple[str, ...]
+    alpha: float = 1.0
+    budget: int = 1000
+    rounds: int = 1
+    seconds: float = 20.0
+    max_nodes: int = 50_000
+    iterations: int = 15
+    seed: int = 0
+
+    def rows(self) -> tuple[Row, ...]:
+        """Rows that say which searches these are, and nothing of what they found."""
+        if self.methods == (BACKTRACKING,):
+            return (Row(BACKTRACKING, {"alpha": self.alpha, "budget": self.budget}),)
+        return tuple(Row(method, {"rounds": self.rounds}) for method in self.methods)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: its row, and the graph with its constant parts not folded."""
+
+    row: Row
+    decoded: Decoded
+
+
+class TimedCosts:
+    """A cost source that knows how long it was asked."""
+
+    def __init__(self, source: CostSource) -> None:
+        self.name = source.name
+        self.spent = 0.0
+        self._source = source
+
+    def seconds(
+        self,
+        signatures: Sequence[Signature],
+        deadline: float | None = None,
+        progress: Progress | None = None,
+    ) -> list[float]:
+        """As the source itself."""
+        start = time.monotonic()
+        try:
+            return self._source.seconds(signatures, deadline, progress)
+        finally:
+            self.spent += time.monotonic() - start
+
+
+def run_task(
+    task: Task,
+    graph: Graph,
+    rules: Sequence[Rule],
+    source: CostSource,
+    sizes: Mapping[str, int],
+) -> tuple[Found, ...]:
+    """Run the searches of a task.
+
+    Args:
+        task: What to do.
+        graph: The graph.
+        rules: Proved rewrites.
+        source: What operators cost.
+        sizes: Value of each symbolic dimension.
+    """
+    timed = TimedCosts(source)
+    if task.methods == (BACKTRACKING,):
+        return (_backtrack(task, graph, rules, timed, sizes),)
+    return _extract(task, graph, rules, timed, sizes)
+
+
+def original_row(
+    graph: Graph, source: CostSource, sizes: Mapping[str, int]
+) -> tuple[Row, int]:
+    """The row of the graph as it is, and the number of its operators."""
+    encoded = encode(graph)
+    tables = encoded.egraph.refresh()
+    forms = constant_forms(encoded.egraph, tables, graph.header.opset)
+    priced = price(
+        encoded.egraph, tables, source, sizes, graph.header.opset, computed=forms
+    )
+    cost = original_seconds(graph, encoded, tables, priced)
+    operators = sum(node.op not in {"Input", "Constant"} for node in graph.nodes)
+    return Row(ORIGINAL, {}, cost, record=((0.0, cost),), seen=1, unit="graphs"), operators
+
+
+def _backtrack(
+    task: Task,
+    graph: Graph,
+    rules: Sequence[Rule],
+    timed: TimedCosts,
+    sizes: Mapping[str, int],
+) -> Found:
+    gauge = Gauge()
+    start = time.monotonic()
+    bounds = Bounds(task.alpha, task.budget, task.seconds)
+    found = backtrack(graph, rules, timed, sizes, bounds)
+    seconds = time.monotonic() - start - timed.spent
+    (row,) = task.rows()
+    row = replace(
+        row,
+        cost=found.seconds,
+        stop=found.stop,
+        seconds=seconds,
+        seen=found.graphs,
+        unit="graphs",
+        memory=gauge.grown(),
+        record=found.record,
+        stages={"taken": found.taken},
+    )
+    return Found(row, found.decoded)
+
+
+def _extract(
+    task: Task,
+    graph: Graph,
+    rules: Sequence[Rule],
+    timed: TimedCosts,
+    sizes: Mapping[str, int],
+) -> tuple[Found, ...]:
+    gauge = Gauge()
+    start = time.monotonic()
+    limits = Limits(
+        task.max_nodes, task.seconds * (1 - LEAST_SHARE), task.iterations, task.rounds
+    )
+    chosen = relevant(rules, {node.op for node in graph.nodes})
+    literals = literals_of(chosen)
+    encoded = encode(graph, literals)
+    patterns = compile_rules(chosen, encoded.egraph, literals)
+    saturation = saturate(encoded.egraph, patterns, limits)
+    tables = encoded.egraph.refresh()
+    saturated = time.monotonic() - start
+    opset = graph.header.opset
+    forms = constant_forms(encoded.egraph, tables, opset)
+    priced = price(encoded.egraph, tables, timed, sizes, opset, computed=forms)
+    problem, behind = extraction_problem(encoded, priced, forms)
+    problem = _without_surcharge(
+        problem, [None if each is None else each.seconds for each in behind]
+    )
+    before = time.monotonic() - start - timed.spent
+    first = original_seconds(graph, encoded, tables, priced)
+    found = []
+    for row in task.rows():
+        begin = time.monotonic()
+        left = max(task.seconds - before, task.seconds * LEAST_SHARE)
+        choice = extract(problem, row.method, seconds=left, seed=task.seed, workers=1)
+        took = time.monotonic() - begin
+        row = replace(
+            row,
+            cost=choice.cost,
+            bound=choice.bound if row.method == ILP else None,
+            stop=_stop(saturation.stop, choice, row.method),
+            seconds=before + took,
+            seen=saturation.growth[-1].nodes,
+            unit="e-nodes",
+            memory=gauge.grown(),
+            record=((0.0, first), (before + took, choice.cost)),
+            stages={
+                "saturate": saturated,
+                "costs": before - saturated,
+                "extract": took,
+            },
+        )
+        found.append(Found(row, decode(graph, encoded, forms, choice, behind)))
+    return tuple(found)
+
+
+def _stop(saturation: str, choice: Choice, method: str) -> str:
+    return f"{saturation}, {choice.status}" if method == ILP else saturation
+
+
+def _without_surcharge(problem: EGraph, seconds: Sequence[float | None]) -> EGraph:
+    """The e-graph with the costs that the source gave."""
+    nodes = [
+        node if cost is None else replace(node, cost=cost)
+        for node, cost in zip(problem.nodes, seconds, strict=True)
+    ]
+    return EGraph(nodes, problem.roots)

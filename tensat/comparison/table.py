@@ -1,0 +1,72 @@
+"""Comparisons as a table for terminals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tensat.comparison.row import BACKTRACKING, SAME, Comparison, Row
+
+COLUMNS = ("cost ms", "gain %", "gap %", "measured", "search s", "seen", "MB", "ended")
+
+
+def render(comparison: Comparison) -> RenderableType:
+    """A table with a row for each search, and what follows from it."""
+    title = (
+        f"{comparison.model}: {comparison.operators} operators, {comparison.source} costs"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title)
+    table.add_column("")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "ended" else "right")
+    first = comparison.rows[0]
+    for row in comparison.rows:
+        table.add_row(row.name, *_cells(row, first))
+    return Group(table, Text(), *(Text(line) for line in conclusions(comparison)))
+
+
+def _cells(row: Row, first: Row) -> tuple[str, ...]:
+    if row.note:
+        return ("", "", "", "", "", "", "", row.note)
+    return (
+        f"{1e3 * row.cost:.4g}",
+        "" if row is first else f"{100 * (first.cost / row.cost - 1):.2f}",
+        "" if row.gap is None else f"{100 * row.gap:.2g}",
+        "" if row.ratio is None else f"{row.ratio:.3f}±{row.spread or 0:.3f}",
+        "" if row is first else f"{row.seconds:.2f}",
+        "" if row is first else f"{row.seen} {row.unit}",
+        "" if row.memory is None else f"{row.memory / 2**20:.0f}",
+        row.stop,
+    )
+
+
+def conclusions(comparison: Comparison) -> Sequence[str]:
+    """What the rows say about the ILP: is it cheapest, and is it faster?"""
+    ilp = comparison.ilp
+    if ilp is None:
+        return ()
+    lines = []
+    worse = comparison.worse_than(ilp)
+    if worse:
+        best = min(worse, key=lambda row: row.cost)
+        share = 100 * (ilp.cost / best.cost - 1)
+        lines.append(f"{best.name} found a graph that is {share:.3g} % cheaper than ILP's.")
+    rows = [row for row in comparison.of(BACKTRACKING) if not row.note]
+    return [*lines, *(f"{row.name} {against(row, ilp)}" for row in rows)]
+
+
+def against(row: Row, ilp: Row) -> str:
+    """What a backtracking search did, seen from the ILP."""
+    times = row.seconds / max(ilp.seconds, 1e-9)
+    reached = row.reached(ilp.cost)
+    took = f"took {times:.2g} times as long as {ilp.name}"
+    if reached is None:
+        more = 100 * (row.cost / ilp.cost - 1) if ilp.cost > 0 else math.nan
+        return f"{took} and ended {more:.2g} % dearer."
+    if row.cost < ilp.cost * (1 - SAME):
+        return f"{took} and ended cheaper; it had ILP's cost after {reached:.2f} s."
+    return f"{took}; it had ILP's cost after {reached:.2f} s."
