@@ -29,7 +29,7 @@ from tensat.egraph.compile_rules import arities_of, written_out
 from tensat.egraph.decode import Decoded
 from tensat.egraph.encode import encode
 from tensat.errors import UsageError
-from tensat.graph import Graph
+from tensat.model.graph import Graph
 from tensat.search.neighbours import Neighbours
 from tensat.search.rebuild import rebuild
 from tensat.search.sites import Sites

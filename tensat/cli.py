@@ -23,7 +23,7 @@ from tensat.cli_compare import add_compare_command
 from tensat.cli_explain import add_explain_commands
 from tensat.cli_network import add_network_command
 from tensat.errors import ModelError, TensatError, UsageError, WriteError, one_line
-from tensat.put_file import put_file
+from tensat.model.put_file import put_file
 
 if TYPE_CHECKING:
     from tensat.optimize import Result
@@ -107,7 +107,7 @@ def optimize(
         if target == str(report) == "-":
             raise UsageError("OUT and --report cannot both be standard output")
         # Imported here: --help and bad arguments need none of it.
-        from tensat.feeds import parse_input_shapes
+        from tensat.check.feeds import parse_input_shapes
         from tensat.options import Options
 
         options = Options(
@@ -177,7 +177,7 @@ def _write(result: Result, path: Path, target: str) -> None:
 
 
 def _write_stdout(result: Result) -> None:
-    from tensat.onnx_write import write_stream
+    from tensat.model.onnx_write import write_stream
 
     try:
         write_stream(result.ir_model, sys.stdout.buffer)
@@ -198,7 +198,7 @@ def _check_weights(source: Path, target: Path) -> None:
         return
     import onnx_ir as ir
 
-    from tensat.onnx_read import external_tensors
+    from tensat.model.onnx_read import external_tensors
 
     if any(data.samefile(tensor.path) for tensor in external_tensors(ir.load(source))):
         raise UsageError(
@@ -219,7 +219,7 @@ def _copy(source: Path, target: Path, save: Callable[[Path], None]) -> None:
     """Put the original at the target, byte for byte if it is one file."""
     if target.exists() and source.samefile(target):
         return
-    from tensat.onnx_read import external_tensors, read
+    from tensat.model.onnx_read import external_tensors, read
 
     if next(iter(external_tensors(read(source))), None) is not None:
         save(target)

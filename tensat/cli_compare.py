@@ -10,7 +10,7 @@ import typer
 
 from tensat.cli_errors import check_folder, errors_in_one_line
 from tensat.errors import UsageError
-from tensat.put_file import put_file
+from tensat.model.put_file import put_file
 
 if TYPE_CHECKING:
     from tensat.compare import CompareOptions
@@ -65,9 +65,9 @@ def compare(
         check_folder(report, "--json")
         check_folder(plot, "--plot")
         # Imported here: --help and bad arguments need none of it.
+        from tensat.check.feeds import parse_input_shapes
         from tensat.compare import CompareOptions
         from tensat.comparison.plot import check_plot
-        from tensat.feeds import parse_input_shapes
 
         if plot is not None:
             check_plot(plot)

@@ -120,7 +120,7 @@ def egraph(
         check_folder(json, "--json")
         check_folder(svg, "--svg")
         from tensat.egraph_export import egraph_json, egraph_svg
-        from tensat.put_file import put_file
+        from tensat.model.put_file import put_file
 
         options = _options(
             input_shape, seconds, max_nodes, cost, cost_db, skip, only_proved, seed
@@ -149,7 +149,7 @@ def _options(
     only_proved: bool,
     seed: int,
 ) -> Options:
-    from tensat.feeds import parse_input_shapes
+    from tensat.check.feeds import parse_input_shapes
     from tensat.options import Options
 
     return Options(
@@ -197,7 +197,7 @@ def _title(model: str) -> str:
 
 
 def _put(path: Path, text: str) -> None:
-    from tensat.put_file import put_file
+    from tensat.model.put_file import put_file
 
     if str(path) == "-":
         typer.echo(text, nl=False)

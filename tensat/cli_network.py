@@ -47,8 +47,8 @@ def _write(name: str, target: str, batch: int, seed: int) -> None:
     import sys
     from pathlib import Path
 
+    from tensat.model.onnx_write import write, write_stream
     from tensat.networks import build
-    from tensat.onnx_write import write, write_stream
 
     if target != "-" and not Path(target).parent.is_dir():
         raise UsageError(f"OUT '{target}': there is no folder '{Path(target).parent}'")

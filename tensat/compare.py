@@ -12,6 +12,8 @@ import onnx_ir as ir
 
 from rulesets.size import Poly
 from rulesets.store import load
+from tensat.check.feeds import Inputs, find_inputs
+from tensat.check.guard import time_in_turn
 from tensat.comparison.row import (
     BACKTRACKING,
     GREEDY_DAG,
@@ -23,12 +25,10 @@ from tensat.comparison.row import (
 from tensat.comparison.search import Task
 from tensat.comparison.worker import Answer, Request, answers, ask
 from tensat.errors import UsageError
-from tensat.feeds import Inputs, find_inputs
-from tensat.graph import Graph
-from tensat.guard import time_in_turn
-from tensat.onnx_import import to_graph
-from tensat.onnx_read import ModelLike, read
-from tensat.onnx_write import write
+from tensat.model.graph import Graph
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_read import ModelLike, read
+from tensat.model.onnx_write import write
 from tensat.optimize import select_rules, versions
 from tensat.options import COSTS
 from tensat.runtime import Failure, Feeds, Runtime

@@ -24,8 +24,8 @@ from tensat.explanation import (
     NodeView,
     proof_text,
 )
-from tensat.graph import CONSTANT, OPAQUE, Attributes, Graph, Node, Ref
 from tensat.improve import Plan
+from tensat.model.graph import CONSTANT, OPAQUE, Attributes, Graph, Node, Ref
 
 MOST_TEXT = 60
 """Characters of an attribute's value that are shown."""

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from tensat.graph import CONSTANT, Graph, Node, Ref, dtype_of, prune
-from tensat.onnx_export import to_model, write
+from tensat.model.graph import CONSTANT, Graph, Node, Ref, dtype_of, prune
+from tensat.model.onnx_export import to_model, write
 from tensat.runtime import Failure, Level, Program, Runtime
 
 MOST_TRIED = 64

@@ -20,7 +20,7 @@ from tensat.egraph.encode import Encoded, encode
 from tensat.egraph.engine import Tables
 from tensat.egraph.price import PricedENode, price
 from tensat.egraph.saturate import Growth, Limits, Saturation, saturate
-from tensat.graph import CONSTANT, INPUT, Graph
+from tensat.model.graph import CONSTANT, INPUT, Graph
 from tensat.stages import Clock
 
 

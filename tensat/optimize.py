@@ -23,6 +23,8 @@ import onnx_ir as ir
 from extraction import ExtractionError
 from rulesets.rule import TIERS, Rule
 from rulesets.store import load
+from tensat.check.feeds import Inputs, find_inputs
+from tensat.check.guard import Verdict, judge
 from tensat.costs.cpu import CpuCosts
 from tensat.costs.roofline import Roofline
 from tensat.costs.source import CostSource
@@ -31,15 +33,13 @@ from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError, InternalError, UnsoundRuleError, UsageError
 from tensat.explain import explain
 from tensat.explanation import Explanation
-from tensat.feeds import Inputs, find_inputs
 from tensat.fold import fold
-from tensat.graph import OPAQUE, Graph
-from tensat.guard import Verdict, judge
 from tensat.improve import Budget, Plan, improve
-from tensat.onnx_export import to_model
-from tensat.onnx_import import to_graph
-from tensat.onnx_read import ModelLike, read
-from tensat.onnx_write import to_proto, write
+from tensat.model.graph import OPAQUE, Graph
+from tensat.model.onnx_export import to_model
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_read import ModelLike, read
+from tensat.model.onnx_write import to_proto, write
 from tensat.options import Options
 from tensat.report import Report, summarize
 from tensat.runtime import Runtime

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensat.constants import node_tensor
+from tensat.model.constants import node_tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from rulesets.errors import SizeError
 from rulesets.size import Poly, evaluate, symbols
 from rulesets.tensor import Tensor
-from tensat.graph import Graph, Ref
+from tensat.model.graph import Graph, Ref
 from tensat.runtime import Failure, Feeds, Level, Program, Runtime
 
 

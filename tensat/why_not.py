@@ -23,8 +23,8 @@ from tensat.egraph.apply_rules import independent
 from tensat.egraph.compile_rules import arities_of, written_out
 from tensat.egraph.ematch import Found, Matcher
 from tensat.explain import Namer, attributes_words, shape_text
-from tensat.graph import Graph
 from tensat.improve import Plan
+from tensat.model.graph import Graph
 
 MOST = 5_000
 """Places that are followed."""
@@ -243,7 +243,9 @@ class _Follower:
         ):
             self._meet(APPLIED, found)
         elif len(rule.lhs) > 1:
-            self._meet("it would apply, but rules with several roots run at first only", found)
+            self._meet(
+                "it would apply, but rules with several roots run at first only", found
+            )
         else:
             self._meet("it would apply, but the search had ended or left it out", found)
 

@@ -23,8 +23,8 @@ from tensat.egraph.decode import Decoded, decode, extraction_problem
 from tensat.egraph.encode import encode
 from tensat.egraph.price import price
 from tensat.egraph.saturate import Limits, saturate
-from tensat.graph import Graph
 from tensat.improve import original_seconds
+from tensat.model.graph import Graph
 
 LEAST_SHARE = 0.25
 """Share of the time that is left to extraction whatever happened before."""

@@ -28,11 +28,11 @@ from tensat.costs.source import CostSource
 from tensat.costs.store import CostStore
 from tensat.errors import ExecutionError
 from tensat.fold import fold
-from tensat.graph import Graph
-from tensat.onnx_export import to_model
-from tensat.onnx_import import to_graph
-from tensat.onnx_read import read
-from tensat.onnx_write import write
+from tensat.model.graph import Graph
+from tensat.model.onnx_export import to_model
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_read import read
+from tensat.model.onnx_write import write
 from tensat.runtime import Runtime
 
 

@@ -24,7 +24,7 @@ from rulesets.ops import Attributes
 from rulesets.tensor import Tensor
 from tensat.costs.source import Argument, Signature
 from tensat.onnx_forms import Absent, Arg, Const, Node, OnnxNode, lower
-from tensat.runtime_messages import Filling, Kernel
+from tensat.runtime.messages import Filling, Kernel
 
 _FOOTPRINT = 64 << 20  # bytes of distinct weights: more than any core's own cache
 _LARGE = 128 << 10  # constants from here on count as weights

@@ -14,7 +14,7 @@ from rulesets.ops import freeze
 from tensat.egraph.encode import ABSENT, Encoded
 from tensat.egraph.engine import ENodeRow
 from tensat.egraph.price import PricedENode, operator_of
-from tensat.graph import Graph, Node, Ref
+from tensat.model.graph import Graph, Node, Ref
 
 HYSTERESIS = 0.01
 """Relative surcharge on e-nodes that the model does not have itself."""

@@ -10,7 +10,7 @@ from rulesets.tensor import Tensor
 from tensat.egraph.constant_values import LIMIT, Array
 from tensat.egraph.tensor_egraph import TensorEGraph
 from tensat.egraph.tensor_types import byte_size
-from tensat.graph import Graph, Node, Ref
+from tensat.model.graph import Graph, Node, Ref
 
 ABSENT = "Absent"
 """Stands in the e-graph for an optional input that is not given."""

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from rulesets.size import Size
 from tensat.errors import UsageError
-from tensat.onnx_import import to_graph
+from tensat.model.onnx_import import to_graph
 from tensat.optimize import optimize
 from tensat.options import Options
 from tensat.report import Report

@@ -16,8 +16,8 @@ import onnx_ir as ir
 from rulesets.errors import OperatorError
 from rulesets.ops import OPERATORS, complete
 from rulesets.size import Size
-from tensat.constants import node_tensor
 from tensat.errors import UsageError
+from tensat.model.constants import node_tensor
 from tensat.onnx_forms import raise_call
 from tensat.taso.model_builder import ModelBuilder, plain_attributes
 

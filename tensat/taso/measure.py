@@ -14,6 +14,7 @@ from pathlib import Path
 import onnx_ir as ir
 
 from rulesets.size import Poly
+from tensat.check.feeds import find_inputs
 from tensat.costs.cpu import CpuCosts
 from tensat.costs.roofline import Roofline
 from tensat.costs.source import CostSource
@@ -21,10 +22,9 @@ from tensat.costs.store import CostStore
 from tensat.egraph.encode import encode
 from tensat.egraph.price import price
 from tensat.errors import ExecutionError
-from tensat.feeds import find_inputs
-from tensat.graph import CONSTANT, INPUT, Graph
-from tensat.onnx_import import to_graph
-from tensat.onnx_write import write
+from tensat.model.graph import CONSTANT, INPUT, Graph
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_write import write
 from tensat.options import Options
 from tensat.runtime import Failure, Program, Runtime
 from tensat.sizes import bind_sizes

@@ -18,13 +18,13 @@ from rulesets.ops import OPERATORS, Value, complete
 from rulesets.size import Poly, symbol, symbols
 from rulesets.tensor import Tensor
 from tensat import onnx_forms
-from tensat.captures import captured
-from tensat.constants import content_key, from_array, node_tensor, small_array
-from tensat.dimensions import UNKNOWN, Symbols
 from tensat.errors import UsageError
-from tensat.graph import Graph, dtype_name, dtype_of
+from tensat.model.captures import captured
+from tensat.model.constants import content_key, from_array, node_tensor, small_array
+from tensat.model.dimensions import UNKNOWN, Symbols
+from tensat.model.graph import Graph, dtype_name, dtype_of
+from tensat.model.opaque_types import OpaqueTypes
 from tensat.onnx_forms import OnnxCall, Operand, lower, result_types
-from tensat.opaque_types import OpaqueTypes
 
 OPSET, IR_VERSION = 17, 8
 """Versions of a model that starts empty: the oldest in which every fused form exists that

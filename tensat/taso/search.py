@@ -7,8 +7,8 @@ from typing import Any, overload
 
 import onnx
 
-from tensat.onnx_read import ModelLike, read
-from tensat.onnx_write import to_proto
+from tensat.model.onnx_read import ModelLike, read
+from tensat.model.onnx_write import to_proto
 from tensat.optimize import Result
 from tensat.optimize import optimize as optimize_model
 from tensat.options import Options

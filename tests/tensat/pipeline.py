@@ -15,10 +15,10 @@ from tensat.costs.source import CostSource, Progress, Signature
 from tensat.egraph.saturate import Limits
 from tensat.fold import fold
 from tensat.improve import Budget, Plan, improve
-from tensat.onnx_export import to_model
-from tensat.onnx_import import to_graph
-from tensat.onnx_read import read
-from tensat.onnx_write import to_proto
+from tensat.model.onnx_export import to_model
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_read import read
+from tensat.model.onnx_write import to_proto
 from tensat.runtime import Runtime
 from tensat.stages import Clock
 

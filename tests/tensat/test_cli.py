@@ -22,7 +22,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tensat.cli import app
-from tests.tensat.onnx_models import model, node, ops, random, run, value
+from tests.tensat.model.onnx_models import model, node, ops, random, run, value
 
 FAST = ("--cost", "roofline", "--no-measure")
 

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tensat.check.equivalence import Tolerance, compare
 from tensat.costs.roofline import Roofline
-from tensat.equivalence import Tolerance, compare
 from tensat.runtime import Runtime
-from tests.tensat.onnx_models import run
+from tests.tensat.model.onnx_models import run
 from tests.tensat.pipeline import RandomCosts, improved
 from tests.tensat.random_models import Choose, feeds, random_model
 from tests.tensat.random_nodes import MAKERS

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import tensat
-from tests.tensat.onnx_models import random, run
+from tests.tensat.model.onnx_models import random, run
 
 FOLDER = Path(__file__).parent / "exported"
 FILES = sorted(FOLDER.glob("*.onnx"))

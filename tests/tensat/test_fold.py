@@ -9,13 +9,13 @@ import onnx
 import pytest
 
 from tensat.fold import fold
-from tensat.graph import CONSTANT, INPUT, Graph
-from tensat.onnx_export import to_model
-from tensat.onnx_import import to_graph
-from tensat.onnx_read import read
-from tensat.onnx_write import to_proto
+from tensat.model.graph import CONSTANT, INPUT, Graph
+from tensat.model.onnx_export import to_model
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_read import read
+from tensat.model.onnx_write import to_proto
 from tensat.runtime import Failure, FailureKind, Feeds, Program, Runtime
-from tests.tensat.onnx_models import (
+from tests.tensat.model.onnx_models import (
     FEEDS,
     FLOAT,
     INT64,

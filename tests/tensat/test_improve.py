@@ -10,7 +10,7 @@ import pytest
 from tensat.egraph.saturate import Limits
 from tensat.runtime import Runtime
 from tests.tensat.egraph.lab import rule
-from tests.tensat.onnx_models import FEEDS, X, Y, model, node, ops, random, run, value
+from tests.tensat.model.onnx_models import FEEDS, X, Y, model, node, ops, random, run, value
 from tests.tensat.pipeline import RULES, RandomCosts, improved
 
 

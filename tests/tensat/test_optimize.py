@@ -20,7 +20,7 @@ from tensat.errors import InternalError, ModelError, UnsoundRuleError, UsageErro
 from tensat.optimize import optimize, select_rules
 from tensat.options import Options
 from tensat.runtime import Runtime
-from tests.tensat.onnx_models import X, Y, model, node, ops, random, run, value
+from tests.tensat.model.onnx_models import X, Y, model, node, ops, random, run, value
 from tests.tensat.pipeline import RandomCosts, improved
 
 FAST = Options(cost="roofline", measure=False)

@@ -9,7 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from tensat.report import ModelSummary, Report, summarize
-from tests.tensat.onnx_models import BOOL, X, Y, body, model, node, random, value
+from tests.tensat.model.onnx_models import BOOL, X, Y, body, model, node, random, value
 
 
 def _summary(proto: onnx.ModelProto) -> ModelSummary:

@@ -9,11 +9,11 @@ import numpy as np
 import onnx
 import pytest
 
-from tensat.onnx_import import to_graph
-from tensat.onnx_read import read
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_read import read
 from tensat.runtime import Runtime
 from tensat.sizes import bind_sizes
-from tests.tensat.onnx_models import INT64, Shape, model, node, value
+from tests.tensat.model.onnx_models import INT64, Shape, model, node, value
 
 
 @pytest.fixture(scope="module")

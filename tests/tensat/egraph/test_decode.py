@@ -12,7 +12,7 @@ import pytest
 from rulesets.rule import Rule
 from tensat.runtime import Runtime
 from tests.tensat.egraph.lab import rule
-from tests.tensat.onnx_models import (
+from tests.tensat.model.onnx_models import (
     BOOL,
     FEEDS,
     X,

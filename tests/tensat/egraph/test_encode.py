@@ -8,10 +8,10 @@ import pytest
 
 from rulesets.tensor import Tensor
 from tensat.egraph.encode import Encoded, encode
-from tensat.graph import Graph, Ref
-from tensat.onnx_import import to_graph
-from tensat.onnx_read import read
-from tests.tensat.onnx_models import BOOL, body, model, node, random, value
+from tensat.model.graph import Graph, Ref
+from tensat.model.onnx_import import to_graph
+from tensat.model.onnx_read import read
+from tests.tensat.model.onnx_models import BOOL, body, model, node, random, value
 
 X, Y = [value("x", [2, 3])], [value("y", [2, 3])]
 

@@ -10,10 +10,10 @@ import pytest
 
 import tensat
 from tensat.errors import UsageError
+from tensat.model.onnx_write import write
 from tensat.networks import NETWORKS, build
-from tensat.onnx_write import write
 from tensat.runtime import Failure, Program, Runtime
-from tests.tensat.onnx_models import random, run
+from tests.tensat.model.onnx_models import random, run
 
 COUNTS: dict[str, dict[str, int]] = {
     "bert": {"Relu": 1, "MatMul": 48, "Reshape": 32, "Transpose": 32},

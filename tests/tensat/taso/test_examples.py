@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import tensat
-from tests.tensat.onnx_models import model, node, random, run, value
+from tests.tensat.model.onnx_models import model, node, random, run, value
 
 QUICK = tensat.Options(cost="roofline", measure=False, seconds=20)
 

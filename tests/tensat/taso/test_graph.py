@@ -9,7 +9,7 @@ import pytest
 
 import tensat
 from tensat import InputNotFoundError, TasoGraph, UsageError
-from tests.tensat.onnx_models import model, node, random, run, value
+from tests.tensat.model.onnx_models import model, node, random, run, value
 
 
 def small() -> TasoGraph:

@@ -9,7 +9,7 @@ import pytest
 
 import tensat
 from tensat import TasoGraph, TensorHandle, UsageError
-from tests.tensat.onnx_models import random, run
+from tests.tensat.model.onnx_models import random, run
 
 type Build = Callable[[TasoGraph, TensorHandle], TensorHandle]
 type Array = np.ndarray[Any, np.dtype[Any]]

@@ -1,0 +1,226 @@
+"""The child process in which the runtime lives; see tensat.runtime.
+
+It reads pickled requests from its standard input and writes pickled answers to what was
+its standard output. Whatever native code prints goes to standard error. A thread of its
+own reads the requests, so that the process ends with its parent even while a model
+hangs in native code.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import onnxruntime as ort
+
+from tensat.runtime.messages import (
+    Failure,
+    FailureKind,
+    Feeds,
+    Kernel,
+    Loaded,
+    Observed,
+    Program,
+    Request,
+    Timing,
+    Value,
+)
+from tensat.runtime.pipe import read_message, write_message
+from tensat.runtime.timing import KernelClock, interleaved, options
+
+_KEPT_SESSIONS = 4
+_KEPT_BYTES = 1 << 30  # with more in use, older sessions go before a new one is made
+_NAMES_AT_ONCE = 200  # intermediate values that one run keeps alive for their sizes
+_BFLOAT16 = 16
+
+Key = tuple[Program, float, int]
+
+
+class Worker:
+    """The functions that a request can name; sessions are kept between requests."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[Key, Any] = OrderedDict()
+        self._clock = KernelClock()
+
+    def version(self) -> str:
+        """Return the runtime's version."""
+        return str(ort.__version__)
+
+    def load(self, program: Program) -> Loaded:
+        """Load a program, or find it loaded, and return its interface."""
+        session = self._session(program)
+        return Loaded(
+            _values(session.get_inputs()),
+            _values(session.get_outputs()),
+            _values(session.get_overridable_initializers()),
+        )
+
+    def check(self, path: str) -> str:
+        """Return what the ONNX checker objects to; empty if nothing."""
+        import onnx
+
+        try:
+            onnx.checker.check_model(path)
+        except onnx.checker.ValidationError as error:
+            return " ".join(str(error).split())
+        return ""
+
+    def run(self, program: Program, feeds: Feeds) -> list[Any]:
+        """Run a program and return its outputs in order."""
+        return _run(self._session(program), feeds)
+
+    def observe(
+        self, program: Program, feeds: Feeds, names: Sequence[str]
+    ) -> dict[str, Observed]:
+        """Run a program and return type and sizes of inner values; unknown names: none."""
+        result: dict[str, Observed] = {}
+        for start in range(0, len(names), _NAMES_AT_ONCE):
+            part = list(names[start : start + _NAMES_AT_ONCE])
+            session, found = _exposing(program, part)
+            if found:
+                outputs = _run(session, feeds, found)
+                result.update(zip(found, map(_observed, outputs), strict=True))
+        return result
+
+    def compare(
+        self, programs: Sequence[Program], feeds: Feeds, seconds: float, least: int
+    ) -> list[list[float]]:
+        """Time programs in turn; return for each the seconds of each round."""
+        runs = []
+        for program in programs:
+            session = self._session(program)
+            runs.append(lambda session=session: session.run(None, feeds))
+        return interleaved(runs, programs[0].threads, seconds, (least, 400))
+
+    def time(self, kernel: Kernel) -> Timing:
+        """Time a small model."""
+        return self._clock.time(kernel)
+
+    def forget(self) -> None:
+        """Drop all sessions and their memory."""
+        self._sessions.clear()
+
+    def _session(self, program: Program) -> Any:
+        status = os.stat(program.path)
+        key = (program, status.st_mtime, status.st_size)
+        if key in self._sessions:
+            self._sessions.move_to_end(key)
+            return self._sessions[key]
+        while self._sessions and (
+            len(self._sessions) >= _KEPT_SESSIONS or _memory() > _KEPT_BYTES
+        ):
+            self._sessions.popitem(last=False)
+        setup = options(program.level, program.threads)
+        session = ort.InferenceSession(
+            program.path, setup, providers=["CPUExecutionProvider"]
+        )
+        self._sessions[key] = session
+        return session
+
+
+def _memory() -> int:
+    """Return the bytes that this process occupies; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _values(declared: Sequence[Any]) -> tuple[Value, ...]:
+    return tuple(Value(item.name, item.type, tuple(item.shape or ())) for item in declared)
+
+
+def _run(session: Any, feeds: Feeds, names: list[str] | None = None) -> list[Any]:
+    """Run a session; bfloat16, which NumPy does not know, goes in as its bits."""
+    known = {item.name for item in session.get_inputs()}
+    given: dict[str, Any] = {name: feeds[name] for name in feeds if name in known}
+    if any(value.dtype.name == "bfloat16" for value in given.values()):
+        values = {name: _ort_value(value) for name, value in given.items()}
+        return [_array(v) for v in session.run_with_ort_values(names, values)]
+    return list(session.run(names, given))
+
+
+def _ort_value(array: np.ndarray) -> Any:
+    if array.dtype.name != "bfloat16":
+        return ort.OrtValue.ortvalue_from_numpy(array)
+    bits = np.ascontiguousarray(array).view(np.uint16)
+    return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _BFLOAT16)
+
+
+def _array(value: Any) -> np.ndarray:
+    result: np.ndarray = value.numpy()
+    return result
+
+
+def _exposing(program: Program, names: Sequence[str]) -> tuple[Any, list[str]]:
+    """Return a session of the program with inner values as outputs, and their names."""
+    import onnx
+
+    model = onnx.load(program.path, load_external_data=False)
+    made = {name for node in model.graph.node for name in node.output if name}
+    made |= {tensor.name for tensor in model.graph.initializer}
+    made |= {value.name for value in model.graph.input}
+    found = [name for name in names if name in made]
+    declared = {value.name for value in model.graph.output}
+    model.graph.output.extend(
+        onnx.ValueInfoProto(name=name) for name in found if name not in declared
+    )
+    setup = options(program.level, program.threads)
+    folder = os.path.dirname(os.path.abspath(program.path))
+    setup.add_session_config_entry(
+        "session.model_external_initializers_file_folder_path", folder
+    )
+    session = ort.InferenceSession(
+        model.SerializeToString(), setup, providers=["CPUExecutionProvider"]
+    )
+    return session, found
+
+
+def _observed(value: object) -> Observed:
+    if isinstance(value, np.ndarray):
+        return Observed(value.dtype.name, tuple(map(int, value.shape)))
+    return Observed(type(value).__name__, None)
+
+
+def _answer(worker: Worker, body: bytes) -> bytes:
+    """Return the pickled result, or a failure that carries the exception's text."""
+    answer: object
+    try:
+        request: Request = pickle.loads(body)
+        function: Callable[..., object] = getattr(worker, request.name)
+        answer = function(*request.arguments)
+        return pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        answer = Failure(FailureKind.ERROR, "out of memory")
+    except Exception as error:  # the runtime raises many types, none of them documented
+        answer = Failure(FailureKind.ERROR, " ".join(str(error).split()) or repr(error))
+    return pickle.dumps(answer)
+
+
+def _read_requests(stream: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:
+    while (body := read_message(stream)) is not None:
+        requests.put(body)
+    os._exit(0)  # the parent is gone; the main thread may hang in native code
+
+
+def main() -> None:
+    """Answer requests until the parent closes the pipe."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    reader = threading.Thread(
+        target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True
+    )
+    reader.start()
+    worker = Worker()
+    while True:
+        write_message(replies, _answer(worker, requests.get()))
