@@ -61,10 +61,10 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The method with its settings."""
+        """The method with its settings: backtrack alpha/budget, or k rounds."""
         if self.method == BACKTRACKING:
             alpha, budget = self.settings["alpha"], self.settings["budget"]
-            return f"backtracking alpha={alpha:g} budget={budget:g}"
+            return f"backtrack {alpha:g}/{budget:g}"
         if self.method == ILP or self.method.startswith("greedy"):
             name = {ILP: "ILP"}.get(self.method, self.method.replace("-", " "))
             return f"{name} k={self.settings['rounds']:g}"

@@ -193,7 +193,7 @@ def _extract(
             row,
             cost=choice.cost,
             bound=choice.bound if row.method == ILP else None,
-            stop=_stop(saturation.stop, choice, row.method),
+            stop=_stop(saturation.stop, choice),
             seconds=before + took,
             seen=saturation.growth[-1].nodes,
             unit="e-nodes",
@@ -209,8 +209,9 @@ def _extract(
     return tuple(found)
 
 
-def _stop(saturation: str, choice: Choice, method: str) -> str:
-    return f"{saturation}, {choice.status}" if method == ILP else saturation
+def _stop(saturation: str, choice: Choice) -> str:
+    """Why the e-graph stopped to grow, and whether extraction ran out of time."""
+    return f"{saturation}, timed out" if choice.status == "timed out" else saturation
 
 
 def _without_surcharge(problem: EGraph, seconds: Sequence[float | None]) -> EGraph:

@@ -5,40 +5,52 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from tensat.comparison.row import BACKTRACKING, SAME, Comparison, Row
 
-COLUMNS = ("cost ms", "gain %", "gap %", "measured", "search s", "seen", "MB", "ended")
+COLUMNS = ("cost ms", "gain %", "gap %", "search s", "seen", "MB", "ended")
 
 
 def render(comparison: Comparison) -> RenderableType:
-    """A table with a row for each search, and what follows from it."""
+    """A table with a row for each search, and what follows from it.
+
+    "seen" counts graphs, or e-nodes; "backtrack 1.05/1000" has alpha 1.05 and a budget of
+    1000 graphs, and "k=1" stands for one round of multi-pattern rules.
+    """
     title = (
         f"{comparison.model}: {comparison.operators} operators, {comparison.source} costs"
     )
     table = Table(box=None, pad_edge=False, header_style="bold", title=title)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "ended" else "right")
+        justify: JustifyMethod = "left" if name == "ended" else "right"
+        table.add_column(name, justify=justify, no_wrap=True)
+    measured = any(row.ratio is not None for row in comparison.rows)
+    if measured:
+        table.add_column("measured", justify="right", no_wrap=True)
     first = comparison.rows[0]
     for row in comparison.rows:
-        table.add_row(row.name, *_cells(row, first))
+        cells = _cells(row, first)
+        table.add_row(row.name, *cells, *([_ratio(row)] if measured else []))
     return Group(table, Text(), *(Text(line) for line in conclusions(comparison)))
+
+
+def _ratio(row: Row) -> str:
+    return "" if row.ratio is None else f"{row.ratio:.3f} ± {row.spread or 0:.3f}"
 
 
 def _cells(row: Row, first: Row) -> tuple[str, ...]:
     if row.note:
-        return ("", "", "", "", "", "", "", row.note)
+        return ("", "", "", "", "", "", row.note)
     return (
-        f"{1e3 * row.cost:.4g}",
+        f"{1e3 * row.cost:.5g}",
         "" if row is first else f"{100 * (first.cost / row.cost - 1):.2f}",
         "" if row.gap is None else f"{100 * row.gap:.2g}",
-        "" if row.ratio is None else f"{row.ratio:.3f}±{row.spread or 0:.3f}",
         "" if row is first else f"{row.seconds:.2f}",
-        "" if row is first else f"{row.seen} {row.unit}",
+        "" if row is first else str(row.seen),
         "" if row.memory is None else f"{row.memory / 2**20:.0f}",
         row.stop,
     )
