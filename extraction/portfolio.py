@@ -31,7 +31,7 @@ MANY_ROUNDS = 12
 """Lazy rounds after which the other back end is asked."""
 
 PATIENCE = 2.5
-"""Slices for the relaxation, which stops by itself, and for CP-SAT where cycles reign."""
+"""Slices for the relaxation, which stops by itself, or for who comes first in a tangle."""
 
 OPENING = 0.4
 """HiGHS's first slice where cycles are few: it ends at once or is not the right one."""
@@ -124,11 +124,11 @@ class PartSearch:
 
     def _weight(self, act: Callable[[Deadline], None], turn: int) -> float:
         program = self.task.program
-        if act == self.tighten or (act == self.ask_cpsat and _is_tangled(program)):
+        if _is_tangled(program):
+            return PATIENCE if act == self._acts(turn)[0] else 1.0
+        if act == self.tighten:
             return PATIENCE
-        if turn == 0 and act == self.ask_highs and not _is_tangled(program):
-            return OPENING
-        return 1.0
+        return OPENING if turn == 0 and act == self.ask_highs else 1.0
 
     def ask_highs(self, end: Deadline) -> None:
         """Give HiGHS a turn."""
