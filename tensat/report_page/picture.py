@@ -18,7 +18,7 @@ from tensat.report_page.layered_layout import Layout, lay_out
 LETTER = 6.6
 """Width of a letter in pixels, about."""
 
-NARROW, WIDE, TALL, LOW = 84, 190, 36, 22
+NARROW, WIDE, TALL, LOW = 84, 225, 36, 22
 
 FEWEST = 3
 """Kept nodes that are worth folding."""
