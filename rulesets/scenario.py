@@ -215,7 +215,7 @@ class Scenario:
             return True
         if known.impossible([difference, -difference]):
             return False
-        self.need(f"{self.text(one)} = {self.text(other)}")
+        self.need(self.equation(difference))
         self.learn_equal(one, other)
         return True
 
@@ -285,11 +285,23 @@ class Scenario:
         """Note a condition that the right side needs."""
         self.needs[text] = None
 
+    def equation(self, difference: Size) -> str:
+        """Return `difference = 0` as a condition without minus signs."""
+        terms = difference.terms if isinstance(difference, Poly) else ()
+        sides = [
+            Poly(tuple((m, abs(n)) for m, n in terms if (n > 0) == left)) if terms else 0
+            for left in (True, False)
+        ]
+        left, right = (self.text(side) for side in sides)
+        return f"{left} = {right}"
+
     def text(self, size: Size) -> str:
         """Return a size in the vocabulary of rules."""
         if isinstance(size, int):
             return str(size)
         parts = [self._monomial(monomial, number) for monomial, number in size.terms]
+        if not parts:
+            return "0"
         return parts[0] if len(parts) == 1 else f"(+ {' '.join(parts)})"
 
     def _monomial(self, monomial: Any, number: int) -> str:

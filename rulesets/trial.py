@@ -159,8 +159,8 @@ def deviations(
 ) -> list[float]:
     """Return, for each match that fires, the largest relative difference of the sides.
 
-    Infinite where only one side is finite. Values that are not finite on the left are not
-    compared. An empty list means that the rule did not fire.
+    Infinite where the left side is finite and the right is not, or only the left is no
+    number. An empty list means that the rule did not fire.
     """
     expanded = rule.at_arity(instance.count)
     try:
@@ -186,6 +186,8 @@ def _deviation(one: np.ndarray, other: np.ndarray) -> float:
     if one.dtype == bool:
         return float((one != other).any())
     finite = np.isfinite(one)
+    if not np.isnan(other[np.isnan(one)]).all():
+        return float("inf")
     if not finite.any():
         return 0.0
     if not np.isfinite(other[finite]).all():
