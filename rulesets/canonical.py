@@ -6,6 +6,7 @@ do not proves nothing.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from rulesets.scalar import (
     Apply,
@@ -27,6 +28,7 @@ from rulesets.scalar import (
 from rulesets.size import Poly, Size, symbol
 
 
+@lru_cache(maxsize=1 << 12)
 def canonical(one: Sum) -> Sum:
     """Return a sum with its bound variables renamed."""
     # A free name may be a canonical one of the term around: the names must be deeper.

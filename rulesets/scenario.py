@@ -1,7 +1,7 @@
 """One way a left side can be: ranks, axes, which sizes are 1 or equal.
 
-A proof goes through all scenarios of a rule. A run that meets an open question raises
-`Fork` with all answers and is started again once for each; a run that learns an equation
+A proof goes through all scenarios of a rule. A run that meets an open question goes on with
+the first answer and leaves the others to runs of their own; a run that learns an equation
 between sizes solves it for a symbol and is started again. Together the scenarios cover
 every concrete match at the ranks tried.
 """
@@ -21,13 +21,13 @@ class DeadError(Exception):
     """No concrete match is like this."""
 
 
-class ForkError(Exception):
-    """A question with several answers; the states in which each is given."""
+class RestartError(Exception):
+    """An equation was solved; the state to start again from."""
 
-    def __init__(self, states: Sequence["State"]) -> None:
-        """Keep the states to continue with."""
-        super().__init__("a fork")
-        self.states = tuple(states)
+    def __init__(self, state: "State") -> None:
+        """Keep the state."""
+        super().__init__("start again")
+        self.state = state
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Scenario:
     def __init__(self, state: State) -> None:
         """Start a run."""
         self.state = state
+        self.siblings: list[State] = []
         self.facts: dict[Poly, None] = {}
         self.positive: dict[str, None] = {}
         self.right = False
@@ -173,13 +174,13 @@ class Scenario:
     def _restart(self, solved: Mapping[str, Size]) -> None:
         values = {k: substitute(v, solved) for k, v in self.state.values.items()}
         state = replace(self.state, values={**values, **solved}, needs=tuple(self.needs))
-        raise ForkError([state])
+        raise RestartError(state)
 
     def set_real(self, name: str, value: Sum) -> None:
         """Learn the value of a real attribute or of every element of a tensor."""
         if name not in self.state.reals:
             reals = {**self.state.reals, name: value}
-            raise ForkError([replace(self.state, reals=reals)])
+            raise RestartError(replace(self.state, reals=reals, needs=tuple(self.needs)))
 
     def choose(self, question: Any, options: Sequence[Any]) -> Any:
         """Return the answer to a question."""
@@ -188,17 +189,14 @@ class Scenario:
         if question not in self.state.decisions:
             if not options:
                 raise DeadError
-            raise ForkError(
-                [
-                    replace(
-                        self.state,
-                        decisions={**self.state.decisions, question: option},
-                        needs=tuple(self.needs),
-                    )
-                    for option in options
-                ]
-            )
+            first, *others = (self._decided(question, option) for option in options)
+            self.siblings += reversed(others)
+            self.state = first
         return self.state.decisions[question]
+
+    def _decided(self, question: Any, answer: Any) -> State:
+        decisions = {**self.state.decisions, question: answer}
+        return replace(self.state, decisions=decisions, needs=tuple(self.needs))
 
     # -- the judge -----------------------------------------------------------------------
 
@@ -319,7 +317,7 @@ def scenarios(run: Any, first: State, most: int) -> Iterator[Any]:
     """Run in every scenario and yield what the runs return.
 
     Args:
-        run: Takes a `Scenario`; may raise `ForkError` and `DeadError`.
+        run: Takes a `Scenario`; may raise `RestartError` and `DeadError`.
         first: Where to begin.
         most: The greatest number of runs.
 
@@ -336,7 +334,9 @@ def scenarios(run: Any, first: State, most: int) -> Iterator[Any]:
         scenario = Scenario(state)
         try:
             yield run(scenario)
-        except ForkError as fork:
-            waiting.extend(reversed(fork.states))
-        except DeadError:
+        except RestartError as restart:
+            waiting.extend([*scenario.siblings, restart.state])
             continue
+        except DeadError:
+            pass
+        waiting.extend(scenario.siblings)

@@ -89,6 +89,8 @@ class Evidence:
 
     def _equal(self, one: Sum, other: Sum, known: Integers) -> bool:
         one, other = canonical(one), canonical(other)
+        if one == other:
+            return True
         difference = canonical(self.decider.tidy(plus(one, scaled(other, -1)), known))
         if self.decider.zero(difference, known):
             return True
