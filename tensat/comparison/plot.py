@@ -20,7 +20,7 @@ from tensat.errors import UsageError
 SUFFIXES = (".svg", ".png", ".pdf")
 
 _COLORS = {
-    BACKTRACKING: ("#d95f02", "#e6ab02", "#a6761d", "#e7298a"),
+    BACKTRACKING: ("#d95f02", "#e6ab02", "#b2182b", "#e7298a"),
     ILP: ("#1b9e77", "#1f78b4", "#7570b3", "#17becf"),
     GREEDY_TREE: ("#777777",),
     GREEDY_DAG: ("#111111",),
@@ -82,7 +82,7 @@ def draw(comparisons: Sequence[Comparison], path: Path) -> None:
 
 def _draw_row(axes: Any, comparison: Comparison, row: Row) -> Any:
     """Draw a row; what its entry of the legend shows."""
-    start = comparison.rows[0].cost
+    start = comparison.rows[0].cost or 1.0
     color = _color(comparison, row)
     if row.method == BACKTRACKING:
         times = [max(seconds, 1e-3) for seconds, _ in row.record] + [row.seconds]
@@ -109,7 +109,8 @@ def _color(comparison: Comparison, row: Row) -> str:
 
 def _finish(axes: Any, comparison: Comparison) -> None:
     axes.axhline(100, color="#bbbbbb", lw=0.8, ls="--", zorder=0)
-    shares = [100 * row.cost / comparison.rows[0].cost for row in comparison.rows]
+    start = comparison.rows[0].cost or 1.0
+    shares = [100 * row.cost / start for row in comparison.rows]
     least = min(share for share in shares if not math.isnan(share))
     room = max(100 - least, 0.02)
     axes.set_ylim(least - 0.12 * room, 100 + 0.12 * room)
@@ -118,4 +119,5 @@ def _finish(axes: Any, comparison: Comparison) -> None:
     axes.set_ylabel("predicted cost, % of original", fontsize=8)
     axes.ticklabel_format(axis="y", useOffset=False)
     axes.tick_params(labelsize=8)
+    axes.tick_params(axis="x", which="minor", labelbottom=False)
     axes.grid(alpha=0.25)

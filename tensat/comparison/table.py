@@ -44,10 +44,10 @@ def _ratio(row: Row) -> str:
 
 def _cells(row: Row, first: Row) -> tuple[str, ...]:
     if row.note:
-        return ("", "", "", "", "", "", row.note)
+        return ("", "", "", "", "", "", "failed")
     return (
         f"{1e3 * row.cost:.5g}",
-        "" if row is first else f"{100 * (first.cost / row.cost - 1):.2f}",
+        "" if row is first else _percent(first.cost, row.cost, ".2f"),
         "" if row.gap is None else f"{100 * row.gap:.2g}",
         "" if row is first else f"{row.seconds:.2f}",
         "" if row is first else str(row.seen),
@@ -56,17 +56,23 @@ def _cells(row: Row, first: Row) -> tuple[str, ...]:
     )
 
 
+def _percent(dear: float, cheap: float, form: str) -> str:
+    """How much dearer one cost is than another, in percent."""
+    share = 100 * (dear / cheap - 1) if cheap > 0 else math.inf
+    return f"{0.0 if dear == cheap else share:{form}}"
+
+
 def conclusions(comparison: Comparison) -> Sequence[str]:
     """What the rows say about the ILP: is it cheapest, and is it faster?"""
+    lines = [f"{row.name} failed: {row.note}" for row in comparison.rows if row.note]
     ilp = comparison.ilp
     if ilp is None:
-        return ()
-    lines = []
+        return lines
     worse = comparison.worse_than(ilp)
     if worse:
         best = min(worse, key=lambda row: row.cost)
-        share = 100 * (ilp.cost / best.cost - 1)
-        lines.append(f"{best.name} found a graph that is {share:.3g} % cheaper than ILP's.")
+        share = _percent(ilp.cost, best.cost, ".3g")
+        lines.append(f"{best.name} found a graph; ILP's is {share} % dearer.")
     rows = [row for row in comparison.of(BACKTRACKING) if not row.note]
     return [*lines, *(f"{row.name} {against(row, ilp)}" for row in rows)]
 
@@ -77,8 +83,7 @@ def against(row: Row, ilp: Row) -> str:
     reached = row.reached(ilp.cost)
     took = f"took {times:.2g} times as long as {ilp.name}"
     if reached is None:
-        more = 100 * (row.cost / ilp.cost - 1) if ilp.cost > 0 else math.nan
-        return f"{took} and ended {more:.2g} % dearer."
+        return f"{took} and ended {_percent(row.cost, ilp.cost, '.2g')} % dearer."
     if row.cost < ilp.cost * (1 - SAME):
         return f"{took} and ended cheaper; it had ILP's cost after {reached:.2f} s."
     return f"{took}; it had ILP's cost after {reached:.2f} s."
