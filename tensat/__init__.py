@@ -1,8 +1,11 @@
 """Optimize ONNX models: equality saturation, exact extraction, measured costs.
 
 ``tensat.optimize(model)`` does it in one call; the command ``tensat`` does it for files.
+``tensat.compare(model)`` shows what TASO's search, greedy and exact extraction find.
 """
 
+from tensat.compare import CompareOptions, compare
+from tensat.comparison.row import Comparison, Row
 from tensat.errors import (
     ExecutionError,
     InputNotFoundError,
@@ -20,6 +23,8 @@ from tensat.stages import Progress
 from tensat.taso import TasoGraph, TensorHandle, export_onnx, load_onnx, new_graph, optimize
 
 __all__ = [
+    "CompareOptions",
+    "Comparison",
     "ExecutionError",
     "InputNotFoundError",
     "InternalError",
@@ -29,6 +34,7 @@ __all__ = [
     "Progress",
     "Report",
     "Result",
+    "Row",
     "TasoGraph",
     "TensatError",
     "TensorHandle",
@@ -36,6 +42,7 @@ __all__ = [
     "UsageError",
     "WriteError",
     "__version__",
+    "compare",
     "export_onnx",
     "load_onnx",
     "new_graph",
