@@ -128,11 +128,17 @@ def _text(
         made = set(subterms(one.rhs))
         if isinstance(one.lhs, Leaf) or not one.lhs.arguments or one.lhs in made:
             raise UnwritableError  # no operator to match, or a rule that never ends
+        if _constants(one.rhs) and not _constants(one.lhs):
+            raise UnwritableError  # it would bring in identity matrices everywhere
     if form in (Form.WINDOW, Form.GROUPED):
         equations, env = _any_window(equations, env)
     changed, env = _plain(equations, env)
     freed = free(*changed)
     return Writer(freed, _block_values(freed, env), form).rule(name, tag)
+
+
+def _constants(term: Ground) -> bool:
+    return any(isinstance(each, Node) and not each.arguments for each in subterms(term))
 
 
 def _any_window(

@@ -131,7 +131,7 @@ class Writer:
                 self._axis_of(leaf, axis, first)
 
     def _axis_of(self, leaf: Leaf, axis: int, first: dict[str, tuple[Leaf, int]]) -> None:
-        """Learn the sizes of a leaf; what it shares with another must be forced."""
+        """Learn the sizes of a leaf, and state what it shares off the axis."""
         for at, size in enumerate(leaf.shape):
             block = only(size)
             if block is None:
@@ -141,9 +141,11 @@ class Writer:
                 if at == axis:
                     self.known[block] = f"(dim ?{self.names[leaf.name]} ?i)"
                 continue
-            same_place = place == at != axis
-            if not same_place or not self._places_forced(block, leaf, other, at):
+            if not place == at != axis:
                 raise UnwritableError
+            if not self._places_forced(block, leaf, other, at):
+                one, two = (self.names[each.name] for each in (leaf, other))
+                self.where.append(f"set (shape ?{one}) ?i 0 = (set (shape ?{two}) ?i 0)")
 
     def _places_forced(self, block: str, one: Leaf, other: Leaf, axis: int) -> bool:
         places = [

@@ -105,19 +105,28 @@ def judge(
     if not directions:
         return Outcome(equation, "unwritable")
     proved: list[tuple[str, Rule]] = []
-    reason = ""
     for alternatives in directions:
-        for text, rule in alternatives:
-            better, verdict = proved_text(text, rule, prove)
-            if verdict.tier in accept:
-                better += proof_line(verdict)
-                proved.append((better, _parsed(better)))
-                break
-            reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"
-    if not proved:
-        return Outcome(equation, "refused", reason=reason)
+        found, why = _widest(alternatives, prove, accept)
+        if found is not None:
+            proved.append(found)
+        elif not proved:  # the way back alone would only make terms larger
+            return Outcome(equation, "refused", reason=why)
     texts, rules = zip(*proved, strict=True)
     return Outcome(equation, "kept", Law(name, equation, texts, rules))
+
+
+def _widest(
+    alternatives: Sequence[tuple[str, Rule]], prove: Prove, accept: frozenset[str]
+) -> tuple[tuple[str, Rule] | None, str]:
+    """Return the first form that is proved, or None and why the last is not."""
+    reason = ""
+    for text, rule in alternatives:
+        better, verdict = proved_text(text, rule, prove)
+        if verdict.tier in accept:
+            better += proof_line(verdict)
+            return (better, _parsed(better)), ""
+        reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"
+    return None, reason
 
 
 def proof_line(verdict: Verdict) -> str:

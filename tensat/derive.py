@@ -63,7 +63,8 @@ def derive(
 
     Args:
         equation: Two ground terms.
-        rules: The rules; those whose operators cannot occur are left out.
+        rules: The rules; those whose operators cannot occur are left out, and those with
+            several roots: they bring in what one of two sides could need, never both.
         sizes: Values for the symbols of its shapes.
         rounds: Most steps.
         nodes: Most e-nodes.
@@ -75,7 +76,7 @@ def derive(
     """
     sides = (resize(equation.lhs, sizes), resize(equation.rhs, sizes))
     used = {term.op for side in sides for term in subterms(side) if isinstance(term, Node)}
-    chosen = relevant(rules, used)
+    chosen = relevant([rule for rule in rules if len(rule.lhs) == 1], used)
     literals = literals_of(chosen)
     egraph = TensorEGraph(literals)
     known: dict[Ground, int] = {}
@@ -92,7 +93,7 @@ def derive(
         if egraph.find(one) == egraph.find(other):
             raise _FoundError
 
-    limits = Limits(nodes, seconds, rounds, rounds)
+    limits = Limits(nodes, seconds, rounds, multi_iterations=0)
     try:
         result = saturate(egraph, patterns, limits, check)
     except _FoundError:
