@@ -29,7 +29,7 @@ class Limits:
     Attributes:
         rank: The greatest rank of a tensor variable.
         runs: The greatest number of runs through scenarios.
-        deadline: When to stop, in seconds of `time.monotonic`.
+        deadline: When to stop, in seconds of `time.process_time`.
         shapes: The shapes of the tensor variables, where they are not symbolic.
         attributes: The values of the attribute variables, where they are not symbolic.
     """

@@ -352,4 +352,4 @@ def _rest(term: Term) -> tuple[Any, Any, Any]:
 
 def deadline_in(seconds: float) -> float:
     """Return the time at which so many seconds are over."""
-    return time.monotonic() + seconds
+    return time.process_time() + seconds
