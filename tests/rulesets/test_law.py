@@ -179,3 +179,17 @@ def test_a_symmetric_law_is_one_rule() -> None:
 def test_the_float_tag_says_what_rounds(lhs: Ground, rhs: Ground, tag: str) -> None:
     """Exact if every element sees one and the same rounding operation."""
     assert (float_tag(Equation(lhs, rhs)) == "exact") == (tag == "exact")
+
+
+def test_constants_are_not_brought_in() -> None:
+    """A sum with a product could always be one product with an identity: not a rule."""
+    lhs = matmul(X[0], node("Add", {}, EYE, W[0]))
+    rhs = node("Add", {}, X[0], matmul(X[0], W[0]))
+    assert len(forms(Equation(lhs, rhs), "name", SIZES)) == 1
+
+
+def test_sizes_off_the_axis_are_stated() -> None:
+    """What a concatenation does not force is said for all axes but one."""
+    rhs = node("Add", {}, concat(0, X[0], X[1]), concat(0, X[2], X[3]))
+    lhs = concat(0, node("Add", {}, X[0], X[2]), node("Add", {}, X[1], X[3]))
+    assert "set (shape ?c) ?i 0 = (set (shape ?a) ?i 0)" in where(widest(lhs, rhs))
