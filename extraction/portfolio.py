@@ -42,7 +42,7 @@ UNHURRIED = 2.0
 GAIN = 0.1
 """Share of the gap that a slice of relaxation must close to get another at once."""
 
-SMALL = 1000
+SMALL = 1500
 """E-nodes up to which CP-SAT comes before HiGHS."""
 
 LARGE = 2500
@@ -87,7 +87,7 @@ class PartSearch:
         while not self.over():
             for act in self._acts(turn):
                 length = slice_ * self._weight(act, turn)
-                while self._gains(act, length):
+                while self._gains(act, length) and turn:
                     pass
                 if self.over():
                     break
@@ -126,7 +126,7 @@ class PartSearch:
         program = self.task.program
         if _is_tangled(program):
             return PATIENCE if act == self._acts(turn)[0] else 1.0
-        if act == self.tighten:
+        if act == self.tighten and turn:
             return PATIENCE
         return OPENING if turn == 0 and act == self.ask_highs else 1.0
 
