@@ -51,16 +51,19 @@ def by_row(results: Iterable[tuple[Rule, Verdict]]) -> dict[str, tuple[str, str]
 
 def _strength(verdict: tuple[str, str]) -> tuple[int, int]:
     tier, ranks = verdict
-    numbers = [int(each) for each in re.findall(r"\d+", ranks)]
+    numbers = [int(each) for each in re.findall(r"\d+", ranks.split(",")[0])]
     return -TIERS.index(tier), max(numbers, default=99 if ranks == "any" else 0)
 
 
 def differences(rules: Iterable[Rule], rows: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Return the rows whose kept verdict is not the one found, as texts."""
-    kept = {row_of(rule.name): (rule.verdict, rule.ranks) for rule in rules}
+    """Return the rows whose kept verdict is not the one found, as texts.
+
+    How far ranks go depends on the time there is, so ranks are not compared.
+    """
+    kept = {row_of(rule.name): rule.verdict for rule in rules}
     return [
-        f"{row}: kept {' '.join(kept[row]) or 'nothing'}, found {' '.join(found)}"
-        for row, found in rows.items()
+        f"{row}: kept {kept[row] or 'nothing'}, found {found}"
+        for row, (found, _) in rows.items()
         if kept[row] != found
     ]
 

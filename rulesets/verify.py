@@ -33,6 +33,7 @@ type Tier = Literal["all-sizes", "at-sizes", "tested", "refuted", "unknown"]
 
 COUNTS = (1, 2, 3)
 MOST_RUNS = 20_000
+FEW_SCENARIOS, FURTHER_RUNS, MOST_RANK = 60, 1500, 5
 SEEDS = (0, 1, 2)
 SCALES = (0.5, 4.0)
 WINDOWED = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")
@@ -151,10 +152,22 @@ def at_every_size(rule: Rule, deadline: float) -> tuple[Proof, str]:
         share = time.process_time() + left * (0.6 if attempt == 0 else 0.25)
         proof = _proved(rule, Limits(rank, MOST_RUNS, share))
         if proof.holds:
-            return proof, _ranks(proof.ranks)
+            return _further(rule, proof, rank, deadline)
         if not proof.reason.endswith("out of time"):
             break
     return proof, ""
+
+
+def _further(rule: Rule, proof: Proof, rank: int, deadline: float) -> tuple[Proof, str]:
+    """Try one rank more where there are few scenarios."""
+    while proof.checked <= FEW_SCENARIOS and rank < MOST_RANK:
+        rank += 1
+        more = _proved(rule, Limits(rank, FURTHER_RUNS, deadline))
+        if not more.holds or not more.ranks > proof.ranks:
+            break
+        proof = more
+    arguments = f", 1-{COUNTS[-1]} arguments" if rule.variadic else ""
+    return proof, _ranks(proof.ranks) + arguments
 
 
 def _proved(rule: Rule, limits: Limits) -> Proof:
