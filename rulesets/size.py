@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from math import gcd, prod
-from operator import mul
+from operator import add, mul
 
 from rulesets.errors import SizeError
 
@@ -22,6 +22,7 @@ type Atom = str | Quotient | Broadcast
 type Monomial = tuple[tuple[Atom, int], ...]
 
 _ONE: Monomial = ()
+_ZERO: Size = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +50,6 @@ class Poly:
         return self._hash
 
     def __reduce__(self) -> tuple[type["Poly"], tuple[tuple[tuple[Monomial, int], ...]]]:
-        # The stored hash depends on the process, so it is not pickled.
         return Poly, (self.terms,)
 
     def __add__(self, other: Size) -> Size:
@@ -103,23 +103,19 @@ def symbol(name: str) -> Poly:
 
 def total(sizes: Iterable[Size]) -> Size:
     """Return the sum of sizes."""
-    start: Size = 0
-    return reduce(lambda one, other: one + other, sizes, start)
+    return reduce(add, sizes, 0)
 
 
 def product(sizes: Iterable[Size]) -> Size:
     """Return the product of sizes, 1 for none."""
-    start: Size = 1
-    return reduce(mul, sizes, start)
+    return reduce(mul, sizes, 1)
 
 
 def floor_div(dividend: Size, divisor: Size) -> Size:
-    """Return `dividend // divisor`, rounded towards minus infinity.
-
-    A divisor that is a polynomial is taken to be positive.
+    """Return `dividend // divisor`; a divisor that is a polynomial is taken for positive.
 
     Raises:
-        SizeError: The divisor is not positive.
+        SizeError: The divisor is a number that is not positive.
     """
     if isinstance(divisor, Poly):
         return _symbolic_quotient(dividend, divisor)
@@ -131,19 +127,12 @@ def floor_div(dividend: Size, divisor: Size) -> Size:
 
 
 def ceil_div(dividend: Size, divisor: Size) -> Size:
-    """Return `dividend / divisor`, rounded towards plus infinity.
-
-    Raises:
-        SizeError: The divisor is not positive.
-    """
+    """Return `dividend / divisor`, rounded towards plus infinity."""
     return floor_div(dividend + (divisor - 1), divisor)
 
 
 def divide(dividend: Size, divisor: Size) -> Size | None:
     """Return the size whose product with `divisor` is `dividend`, None if none is known."""
-    if isinstance(dividend, int) and isinstance(divisor, int):
-        exact = divisor != 0 and dividend % divisor == 0
-        return dividend // divisor if exact else None
     if divisor == 0:
         return None
     quotient, rest = divide_terms(dividend, divisor)
@@ -154,14 +143,13 @@ def divide_terms(dividend: Size, divisor: Size) -> tuple[Size, Size]:
     """Return `quotient, rest` with `quotient * divisor + rest = dividend`."""
     order = _order(dividend, divisor)
     lead, number = max(_terms(divisor), key=lambda term: order(term[0]))
-    result: Size = 0
-    kept: Size = 0
+    result, kept = _ZERO, _ZERO
     while dividend != 0:
         monomial, coefficient = max(_terms(dividend), key=lambda term: order(term[0]))
         ratio = _over(monomial, lead)
         if ratio is None or coefficient % number:
-            kept = kept + _make({monomial: coefficient})
-            dividend = dividend - _make({monomial: coefficient})
+            step = _make({monomial: coefficient})
+            kept, dividend = kept + step, dividend - step
         else:
             step = _make({ratio: coefficient // number})
             result, dividend = result + step, dividend - step * divisor
@@ -180,7 +168,9 @@ def broadcast_sizes(sizes: Iterable[Size]) -> Size | None:
     numbers.discard(1)
     if numbers:
         number = min(numbers)
-        fits = len(numbers) == 1 and not any(_never(poly, {number, 1}) for poly in polys)
+        fits = len(numbers) == 1 and not any(
+            all(provably_different(poly, value) for value in (number, 1)) for poly in polys
+        )
         return number if fits else None
     if len(polys) < 2:
         return next(iter(polys), 1)
@@ -189,11 +179,7 @@ def broadcast_sizes(sizes: Iterable[Size]) -> Size | None:
 
 
 def evaluate(size: Size, env: Mapping[str, int]) -> int:
-    """Return the value of a size under values for its symbols.
-
-    Raises:
-        SizeError: A symbol has no value.
-    """
+    """Return the value of a size; `SizeError` if a symbol has no value."""
     if isinstance(size, int):
         return size
     return sum(
@@ -204,17 +190,14 @@ def evaluate(size: Size, env: Mapping[str, int]) -> int:
 
 def symbols(size: Size) -> frozenset[str]:
     """Return the names of all symbols in a size."""
-    if isinstance(size, int):
-        return frozenset()
-    names: set[str] = set()
-    for monomial, _ in size.terms:
-        for atom, _ in monomial:
-            if isinstance(atom, str):
-                names.add(atom)
-            elif isinstance(atom, Quotient):
-                names |= symbols(atom.dividend) | symbols(atom.divisor)
-            else:
-                names.update(*map(symbols, atom.sizes))
+    names = set[str]()
+    for atom in (atom for monomial, _ in _terms(size) for atom, _ in monomial):
+        if isinstance(atom, str):
+            names.add(atom)
+        elif isinstance(atom, Quotient):
+            names |= symbols(atom.dividend) | symbols(atom.divisor)
+        else:
+            names.update(*map(symbols, atom.sizes))
     return frozenset(names)
 
 
@@ -222,7 +205,7 @@ def substitute(size: Size, values: Mapping[str, Size]) -> Size:
     """Return a size with the named symbols replaced by sizes."""
     if isinstance(size, int):
         return size
-    result: Size = 0
+    result = _ZERO
     for monomial, number in size.terms:
         factors = [
             _replaced(atom, values) for atom, power in monomial for _ in range(power)
@@ -260,7 +243,6 @@ def provably_different(one: Size, other: Size) -> bool:
     return constant % step != 0
 
 
-# The same few sizes are computed again and again, and polynomials keep their hash.
 @lru_cache(maxsize=1 << 16)
 def _sum(one: Poly, other: Size) -> Size:
     terms = dict(one.terms)
@@ -369,13 +351,9 @@ def _symbolic_quotient(dividend: Size, divisor: Poly) -> Size:
     quotient, rest = divide_terms(dividend, divisor)
     if rest == 0:
         return quotient
-    kept = rest if isinstance(rest, Poly) else _constant(rest)
-    return quotient + Poly(((((Quotient(kept, divisor), 1),), 1),))
-
-
-def _constant(number: int) -> Poly:
     # A polynomial that is a number stands only inside a quotient.
-    return Poly(((_ONE, number),))
+    kept = rest if isinstance(rest, Poly) else Poly(((_ONE, rest),))
+    return quotient + Poly(((((Quotient(kept, divisor), 1),), 1),))
 
 
 def _broadcast_parts(size: Poly) -> tuple[Poly, ...]:
@@ -385,16 +363,12 @@ def _broadcast_parts(size: Poly) -> tuple[Poly, ...]:
     return (size,)
 
 
-def _never(poly: Poly, values: set[int]) -> bool:
-    return all(provably_different(poly, value) for value in values)
-
-
 def _atom_value(atom: Atom, env: Mapping[str, int]) -> int:
     if isinstance(atom, str):
-        if atom not in env:
-            known = ", ".join(sorted(env)) or "none"
-            raise SizeError(f"size symbol {atom!r} has no value; those given: {known}")
-        return env[atom]
+        if atom in env:
+            return env[atom]
+        known = ", ".join(sorted(env)) or "none"
+        raise SizeError(f"size symbol {atom!r} has no value; those given: {known}")
     if isinstance(atom, Quotient):
         return evaluate(atom.dividend, env) // evaluate(atom.divisor, env)
     values = [evaluate(size, env) for size in atom.sizes]
