@@ -39,6 +39,9 @@ OPENING = 0.4
 UNHURRIED = 2.0
 """Seconds left from which a first bound by must sets is worth computing."""
 
+LONG = 10.0
+"""Seconds of a slice that may be repeated in the first turn: the e-graph is large."""
+
 GAIN = 0.1
 """Share of the gap that a slice of relaxation must close to get another at once."""
 
@@ -87,7 +90,7 @@ class PartSearch:
         while not self.over():
             for act in self._acts(turn):
                 length = slice_ * self._weight(act, turn)
-                while self._gains(act, length) and turn:
+                while self._gains(act, length) and (turn or length > LONG):
                     pass
                 if self.over():
                     break
@@ -126,7 +129,7 @@ class PartSearch:
         program = self.task.program
         if _is_tangled(program):
             return PATIENCE if act == self._acts(turn)[0] else 1.0
-        if act == self.tighten and turn:
+        if act == self.tighten and (turn or len(program.nodes) > LARGE):
             return PATIENCE
         return OPENING if turn == 0 and act == self.ask_highs else 1.0
 
