@@ -33,6 +33,7 @@ class Row:
         bound: No graph in the e-graph costs less; None if the method proves nothing.
         stop: Why the search ended.
         seconds: Wall time of the search, without the time for measuring operators.
+        processor: Processor seconds of the search, which other programs disturb less.
         seen: Different graphs, or e-nodes, that it made.
         unit: ``graphs`` or ``e-nodes``.
         memory: Bytes by which the process of the search grew at most; None if unknown.
@@ -50,6 +51,7 @@ class Row:
     bound: float | None = None
     stop: str = ""
     seconds: float = 0.0
+    processor: float = 0.0
     seen: int = 0
     unit: str = ""
     memory: int | None = None

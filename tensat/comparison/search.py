@@ -136,7 +136,7 @@ def _backtrack(
     sizes: Mapping[str, int],
 ) -> Found:
     gauge = Gauge()
-    start = time.monotonic()
+    start, processor = time.monotonic(), time.process_time()
     bounds = Bounds(task.alpha, task.budget, task.seconds)
     found = backtrack(graph, rules, timed, sizes, bounds)
     seconds = time.monotonic() - start - timed.spent
@@ -146,6 +146,7 @@ def _backtrack(
         cost=found.seconds,
         stop=found.stop,
         seconds=seconds,
+        processor=time.process_time() - processor,
         seen=found.graphs,
         unit="graphs",
         memory=gauge.grown(),
@@ -163,7 +164,7 @@ def _extract(
     sizes: Mapping[str, int],
 ) -> tuple[Found, ...]:
     gauge = Gauge()
-    start = time.monotonic()
+    start, processor = time.monotonic(), time.process_time()
     limits = Limits(
         task.max_nodes, task.seconds * (1 - LEAST_SHARE), task.iterations, task.rounds
     )
@@ -182,10 +183,11 @@ def _extract(
         problem, [None if each is None else each.seconds for each in behind]
     )
     before = time.monotonic() - start - timed.spent
+    processor_before = time.process_time() - processor
     first = original_seconds(graph, encoded, tables, priced)
     found = []
     for row in task.rows():
-        begin = time.monotonic()
+        begin, processor = time.monotonic(), time.process_time()
         left = max(task.seconds - before, task.seconds * LEAST_SHARE)
         choice = extract(problem, row.method, seconds=left, seed=task.seed, workers=1)
         took = time.monotonic() - begin
@@ -195,6 +197,7 @@ def _extract(
             bound=choice.bound if row.method == ILP else None,
             stop=_stop(saturation.stop, choice),
             seconds=before + took,
+            processor=processor_before + time.process_time() - processor,
             seen=saturation.growth[-1].nodes,
             unit="e-nodes",
             memory=gauge.grown(),
