@@ -48,7 +48,10 @@ class _Outcome:
     compared: bool
 
 
-_FAULTS = (AssertionError, TypeError, ValueError, LookupError, RecursionError)
+_FAULTS = (
+    *(AssertionError, TypeError, ValueError),
+    *(LookupError, ArithmeticError, RecursionError),
+)
 """What a term beyond the prover's model may raise; it is not proved then."""
 
 

@@ -7,13 +7,11 @@ Bound variables are integers; the domain is a set of polynomials that must be >=
 ranges of bound variables). A term without bound variables and with a domain is an Iverson
 bracket. Atoms are
 
-    Read      an element of a tensor variable, or a real attribute (no index)
+    Read      an element of a tensor, or a real attribute (no index)
     Real      the real value of one size symbol or index
     Apply     an opaque function of sums
     Base      a whole sum, where its power is negative or a fraction
     Largest   the largest of elements {bound : domain : body}
-
-Names of bound variables are fresh: `Names` numbers them, and `freshened` renames.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -14,9 +14,10 @@ from typing import Any
 
 from rulesets import normal_form
 from rulesets.canonical import canonical
-from rulesets.decide import Decider, atoms_of, text_of
+from rulesets.decide import Decider, atoms_of
 from rulesets.integers import Integers, z3_module
 from rulesets.normal_form import Demand, OutOfTimeError, TooLargeError, cases
+from rulesets.normal_form_text import text_of
 from rulesets.scalar import (
     Apply,
     Atom,

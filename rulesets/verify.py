@@ -71,7 +71,7 @@ def verify(rule: Rule, *, seconds: float = 10) -> Verdict:
     Args:
         rule: Any rule; it need not be in a file. Its instances serve to refute it, to show
             that it can apply at all, and as the sizes of a proof at given sizes.
-        seconds: Give up the proof after so much processor time, which is the same on a busy machine.
+        seconds: Give up the proof after so much processor time.
     """
     start = time.process_time()
     verdict = _verdict(rule, start + seconds)
