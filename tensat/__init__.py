@@ -16,6 +16,7 @@ from tensat.errors import (
     UsageError,
     WriteError,
 )
+from tensat.explanation import Explanation
 from tensat.optimize import Result, versions
 from tensat.options import Options
 from tensat.report import ModelSummary, Report
@@ -26,6 +27,7 @@ __all__ = [
     "CompareOptions",
     "Comparison",
     "ExecutionError",
+    "Explanation",
     "InputNotFoundError",
     "InternalError",
     "ModelError",
