@@ -15,7 +15,7 @@ from rulesets.bank import Bank, Rows
 from rulesets.enumerate import Layer
 from rulesets.equation import Equation, canonical, without_instances
 from rulesets.family import Family
-from rulesets.generalize import generalize, holds_elsewhere
+from rulesets.generalize import generalize, holds_elsewhere, idle
 from rulesets.ground import Ground, Leaf, Node, leaves, subterms
 
 MOST_CONSTANTS = 1
@@ -68,7 +68,11 @@ def candidates(
         if wider is not None:
             distinct.setdefault(wider)
     general = without_instances(distinct)
-    right = [each for each in general if holds_elsewhere(bank.family, each)]
+    right = [
+        each
+        for each in general
+        if not idle(each, bank.family.others) and holds_elsewhere(bank.family, each)
+    ]
     right.sort(key=simplicity)
     return Candidates(len(layer.lhs), len(found), len(general), tuple(right))
 

@@ -371,14 +371,14 @@ class _Builder:
                 return constant("Fill", value=1.0, shape=shape)
             case "Iconv":
                 eye = constant("Eye", size=shape[0])
-                flat = node("Reshape", {"shape": (*shape[:2], 1, 1)}, eye)
+                flat = node("Unsqueeze", {"axes": (2, 3)}, eye)
                 return _enlarged(flat, (*shape[:2], 1, 1), shape[2:])
             case "Cpool":
                 value = single(1 / (shape[2] * shape[3]))
                 band = constant(
                     "Band", rows=shape[0], cols=shape[0], lower=0, upper=0, value=value
                 )
-                flat = node("Reshape", {"shape": (*shape[:2], 1, 1)}, band)
+                flat = node("Unsqueeze", {"axes": (2, 3)}, band)
                 return node("Expand", {"shape": shape}, flat)
         return Leaf(term.name, shape, f"r{'_'.join(map(str, shape))}_")
 

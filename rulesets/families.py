@@ -26,10 +26,10 @@ _POOLED = constant("Band", cols=C, lower=0, rows=C, upper=0, value=single(1 / 9)
 IDENTITY_KERNEL = node(
     "Pad",
     {"pads": (0, 0, 1, 1, 0, 0, 1, 1)},
-    node("Reshape", {"shape": (C, C, 1, 1)}, _SAME),
+    node("Unsqueeze", {"axes": (2, 3)}, _SAME),
 )
 POOLING_KERNEL = node(
-    "Expand", {"shape": (C, C, 3, 3)}, node("Reshape", {"shape": (C, C, 1, 1)}, _POOLED)
+    "Expand", {"shape": (C, C, 3, 3)}, node("Unsqueeze", {"axes": (2, 3)}, _POOLED)
 )
 
 ADD, MUL = step("Add", commutative=True), step("Mul", commutative=True)

@@ -5,13 +5,19 @@ both sides becomes several leaves. Each step is kept if both sides still agree a
 sizes and at real values, so a law over few leaves is found in its general form.
 """
 
+from collections.abc import Mapping
 from itertools import count, permutations
+
+import numpy as np
 
 from rulesets.equation import Equation, canonical, occurrences
 from rulesets.family import Family
 from rulesets.fingerprint import inputs, same, value_of
 from rulesets.ground import Ground, Leaf, Node, leaves, shape_of, size, subterms
 from rulesets.tensor import Shape
+
+FLAT = 1e-12
+"""Spread of values below which a term counts as constant."""
 
 MOST_PLACES = 3
 """Places of one leaf on one side up to which it is separated."""
@@ -33,6 +39,23 @@ def holds_elsewhere(family: Family, equation: Equation, seed: int = 7) -> bool:
     one = value_of(equation.lhs, family.others, values)
     other = value_of(equation.rhs, family.others, values)
     return same(one, other)
+
+
+def idle(equation: Equation, sizes: Mapping[str, int], seed: int = 11) -> bool:
+    """Say whether a part of it has one value whatever the leaves are, like x - x.
+
+    Such equations are true and endless: what is zero may stand anywhere.
+    """
+    found = tuple(sorted({*leaves(equation.lhs), *leaves(equation.rhs)}, key=str))
+    values = inputs(found, sizes, exact=False, seed=seed)
+    parts = {t for side in (equation.lhs, equation.rhs) for t in subterms(side)}
+    return any(
+        isinstance(term, Node)
+        and term.op != "Split"
+        and bool(leaves(term))
+        and bool(np.ptp(value_of(term, sizes, values)) < FLAT)
+        for term in parts
+    )
 
 
 # -- leaves that stand several times ------------------------------------------------------

@@ -105,6 +105,10 @@ def _reshape(a: Given, x: Array) -> Array:
     return x.reshape(*x.shape[:BATCH], *a["shape"])
 
 
+def _unsqueeze(a: Given, x: Array) -> Array:
+    return np.expand_dims(x, tuple(BATCH + axis for axis in a["axes"]))
+
+
 def _concat(a: Given, *arrays: Array) -> Array:
     batch = np.broadcast_shapes(*(array.shape[:BATCH] for array in arrays))
     wide = [np.broadcast_to(array, (*batch, *array.shape[BATCH:])) for array in arrays]
@@ -262,6 +266,7 @@ KERNELS: Mapping[str, Callable[..., Array]] = {
     "MatMul": _matmul,
     "Transpose": _transpose,
     "Reshape": _reshape,
+    "Unsqueeze": _unsqueeze,
     "Concat": _concat,
     "Slice": _slice,
     "Pad": _pad,

@@ -5,7 +5,7 @@ import pytest
 from rulesets.equation import Equation, canonical, without_instances
 from rulesets.errors import RulesetsError
 from rulesets.families import FAMILIES, family_of
-from rulesets.generalize import abstract, generalize, holds_elsewhere, separate
+from rulesets.generalize import abstract, generalize, holds_elsewhere, idle, separate
 from rulesets.ground import Ground, Leaf, leaves, node, part, shape_of, size
 from rulesets.ground_json import from_json, to_json
 from rulesets.size import symbol
@@ -126,3 +126,10 @@ def test_json_that_is_no_equation_is_refused() -> None:
     """The error shows what was found."""
     with pytest.raises(RulesetsError, match="a term is a leaf or a call; found"):
         from_json([["leaf"], ["leaf"]])
+
+
+def test_arithmetic_of_zero_is_idle() -> None:
+    """A part like x - x has one value whatever x is; there is no end to such equations."""
+    zero = node("Sub", {}, X[0], X[0])
+    assert idle(Equation(add(zero, X[1]), X[1]), LINEAR.others)
+    assert not idle(Equation(relu(relu(X[0])), relu(X[0])), LINEAR.others)

@@ -29,6 +29,7 @@ CASES: tuple[tuple[str, dict[str, Any], tuple[tuple[int, ...], ...]], ...] = (
     ("MatMul", {}, ((5, 3), (2, 3, 4))),
     ("Transpose", {"perm": (2, 0, 1)}, ((2, 3, 4),)),
     ("Reshape", {"shape": (6, 4)}, ((2, 3, 4),)),
+    ("Unsqueeze", {"axes": (0, 2)}, ((2, 3),)),
     ("Concat", {"axis": 1}, ((2, 3), (2, 4))),
     ("Slice", {"starts": (1,), "ends": (4,), "axes": (1,), "steps": (2,)}, ((2, 5),)),
     ("Pad", {"pads": (0, 1, 2, 0), "value": 0.5}, ((2, 3),)),
