@@ -17,7 +17,7 @@ type Verdicts = Mapping[str, Verdict]
 
 
 def audit(
-    rules: Sequence[Rule], *, jobs: int = 1, seconds: float = 10
+    rules: Sequence[Rule], *, jobs: int = 1, seconds: float = 10, deep: bool = False
 ) -> Iterator[tuple[Rule, Verdict]]:
     """Verify rules, in their order.
 
@@ -25,8 +25,9 @@ def audit(
         rules: The rules.
         jobs: How many processes work.
         seconds: How long a proof may take.
+        deep: Whether to go on to higher ranks.
     """
-    prover = partial(verify, seconds=seconds)
+    prover = partial(verify, seconds=seconds, deep=deep)
     if jobs == 1:
         yield from ((rule, prover(rule)) for rule in rules)
         return
@@ -58,7 +59,7 @@ def _strength(verdict: tuple[str, str]) -> tuple[int, int]:
 def differences(rules: Iterable[Rule], rows: Mapping[str, tuple[str, str]]) -> list[str]:
     """Return the rows whose kept verdict is not the one found, as texts.
 
-    How far ranks go depends on the time there is, so ranks are not compared.
+    Ranks are not compared: how far they go is a matter of time.
     """
     kept = {row_of(rule.name): rule.verdict for rule in rules}
     return [

@@ -78,13 +78,14 @@ def audit_command(
     folder: Folder = None,
     jobs: Jobs = 2,
     seconds: Seconds = 10,
-    write: Annotated[bool, typer.Option(help="write the verdicts into the files")] = False,
+    deep: Annotated[bool, typer.Option(help="go on to higher ranks")] = False,
+    write: Annotated[bool, typer.Option(help="write the verdicts; deep")] = False,
 ) -> None:
     """Prove every rule again; exit code 1 if one fails or another verdict is kept."""
     place = folder_of(folder)
     rules = load(place)
     results = []
-    found = auditing.audit(rules, jobs=jobs, seconds=seconds)
+    found = auditing.audit(rules, jobs=jobs, seconds=seconds, deep=deep or write)
     for result in track(found, "proving", total=len(rules), console=console):
         results.append(result)  # noqa: PERF402
     _summary(results)

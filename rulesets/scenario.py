@@ -291,7 +291,7 @@ class Scenario:
             for left in (True, False)
         ]
         left, right = (self.text(side) for side in sides)
-        return f"{left} = {right}"
+        return f"{right} = {left}" if left.isdigit() else f"{left} = {right}"
 
     def text(self, size: Size) -> str:
         """Return a size in the vocabulary of rules."""

@@ -65,20 +65,21 @@ class Verdict:
         return self.tier in ("all-sizes", "at-sizes")
 
 
-def verify(rule: Rule, *, seconds: float = 10) -> Verdict:
+def verify(rule: Rule, *, seconds: float = 10, deep: bool = False) -> Verdict:
     """Prove or refute a rule.
 
     Args:
         rule: Any rule; it need not be in a file. Its instances serve to refute it, to show
             that it can apply at all, and as the sizes of a proof at given sizes.
         seconds: Give up the proof after so much processor time.
+        deep: Go on to higher ranks where a proof has few scenarios.
     """
     start = time.process_time()
-    verdict = _verdict(rule, start + seconds)
+    verdict = _verdict(rule, start + seconds, deep)
     return replace(verdict, seconds=time.process_time() - start)
 
 
-def _verdict(rule: Rule, deadline: float) -> Verdict:
+def _verdict(rule: Rule, deadline: float, deep: bool) -> Verdict:
     fired, counterexample = _tried(rule)
     if counterexample is not None:
         return Verdict("refuted", counterexample=counterexample, reason="the sides differ")
@@ -86,7 +87,7 @@ def _verdict(rule: Rule, deadline: float) -> Verdict:
         return Verdict("unknown", reason="vacuous: it fires on none of its instances")
     if not rule.instances:
         return Verdict("unknown", reason="no instance shows that it can apply")
-    proof, ranks = at_every_size(rule, deadline)
+    proof, ranks = at_every_size(rule, deadline, deep=deep)
     if proof.holds:
         return Verdict("all-sizes", ranks, proof.needs)
     reason = proof.reason
@@ -137,7 +138,7 @@ def _on_shapes(condition: Condition) -> bool:
     return any(word in condition.text for word in words)
 
 
-def at_every_size(rule: Rule, deadline: float) -> tuple[Proof, str]:
+def at_every_size(rule: Rule, deadline: float, *, deep: bool = False) -> tuple[Proof, str]:
     """Try to prove a rule at every size; also say at which ranks."""
     if elementwise(rule):
         # Single elements have no shape, so conditions on shapes say nothing here.
@@ -152,13 +153,15 @@ def at_every_size(rule: Rule, deadline: float) -> tuple[Proof, str]:
         share = time.process_time() + left * (0.6 if attempt == 0 else 0.25)
         proof = _proved(rule, Limits(rank, MOST_RUNS, share))
         if proof.holds:
-            return _further(rule, proof, rank, deadline)
+            further = _further(rule, proof, rank, deadline) if deep else proof
+            arguments = f", 1-{COUNTS[-1]} arguments" if rule.variadic else ""
+            return further, _ranks(further.ranks) + arguments
         if not proof.reason.endswith("out of time"):
             break
     return proof, ""
 
 
-def _further(rule: Rule, proof: Proof, rank: int, deadline: float) -> tuple[Proof, str]:
+def _further(rule: Rule, proof: Proof, rank: int, deadline: float) -> Proof:
     """Try one rank more where there are few scenarios."""
     while proof.checked <= FEW_SCENARIOS and rank < MOST_RANK:
         rank += 1
@@ -166,8 +169,7 @@ def _further(rule: Rule, proof: Proof, rank: int, deadline: float) -> tuple[Proo
         if not more.holds or not more.ranks > proof.ranks:
             break
         proof = more
-    arguments = f", 1-{COUNTS[-1]} arguments" if rule.variadic else ""
-    return proof, _ranks(proof.ranks) + arguments
+    return proof
 
 
 def _proved(rule: Rule, limits: Limits) -> Proof:

@@ -136,6 +136,11 @@ WRONG = {
         "(Pad[pads=[0, 1], value=0] ?x)",
         '{x="3"}',
     ),
+    "concat of windows": (
+        "(Concat[axis=2] (Conv[..k] ?x ?w) (Conv[..k] ?y ?w))",
+        "(Conv[..k] (Concat[axis=2] ?x ?y) ?w)",
+        '{x="1,2,5",y="1,2,6",w="3,2,2",k={strides=[2],pads=[0, 0],dilations=[1]}}',
+    ),
     "rows for columns": (
         "(Transpose[perm=[1, 0]] (ReduceSum[axes=[0], keepdims=1] ?x))",
         "(ReduceSum[axes=[1], keepdims=1] ?x)",
@@ -222,6 +227,14 @@ def test_vacuous_rules_are_not_proved() -> None:
     """A rule that fires on none of its instances has no verdict."""
     rule = planted("(Relu ?x)", "(Relu ?x)", '{x="2,3"}', "rank ?x = 1")
     assert "vacuous" in verify(rule).reason
+
+
+def test_a_reduced_axis_must_have_one_element() -> None:
+    """The larger of two is the largest of their concat only along an axis of size 1."""
+    sides = ("(ReduceMax[axes=[0]] (Concat[axis=0] ?x ?y))", "(Max ?x ?y)")
+    found = verify(planted(*sides, '{x="1,3",y="1,3"}'))
+    assert found.tier == "all-sizes"
+    assert "(dim ?x 0) = 1" in found.conditions
 
 
 def test_needed_conditions_are_named() -> None:
