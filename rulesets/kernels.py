@@ -212,7 +212,7 @@ def _conv(a: Given, x: Array, w: Array, *bias: Array) -> Array:
     n, windows = x.shape[BATCH], columns.shape[BATCH + 3 :]
     columns = columns.reshape(*columns.shape[:BATCH], n, group, -1, math.prod(windows))
     taps = w.reshape(*w.shape[:BATCH], 1, group, outputs, inputs * math.prod(kernel))
-    result = np.matmul(taps, columns)
+    result: Array = np.matmul(taps, columns)
     result = result.reshape(*result.shape[:BATCH], n, group * outputs, *windows)
     for b in bias:
         result = result + b.reshape(*b.shape[:BATCH], 1, -1, *[1] * len(kernel))
