@@ -140,20 +140,53 @@ class _Explainer:
         return same in self.chosen and self.first[same] == index
 
     def _users(self) -> dict[int, list[tuple[int, int]]]:
-        """For each node of the new graph: its users, and where they have it."""
+        """For each node of the new graph the pairs of handles that it makes one.
+
+        The first is what a user of the node was made with, the second what it reads now.
+        """
         users: dict[int, list[tuple[int, int]]] = {}
-        for index in self.made:
-            for place, ref in enumerate(self.decoded.nodes[index].inputs):
-                if ref is not None and len(self.decoded.nodes[ref.node].outputs) == 1:
-                    users.setdefault(ref.node, []).append((index, place))
+        for handle in self.made.values():
+            for argument in self.provenance.born(handle):
+                source, value = self._source(argument)
+                if source is not None and argument != value:
+                    users.setdefault(source, []).append((argument, value))
         return users
+
+    def _source(self, handle: int) -> tuple[int | None, int]:
+        """The node of the new graph that computes a value, and the e-node of that value.
+
+        None if no node does; the e-node is then a constant, or the handle itself.
+        """
+        eclass = self.egraph.find(handle)
+        node = self.plan.choice.node_of.get(eclass)
+        enode = None if node is None else self.plan.behind[node]
+        if enode is not None and enode.operator == "Output":
+            return self.by_class.get(self.egraph.find(enode.children[0])), enode.handle
+        if eclass in self.by_class:
+            index = self.by_class[eclass]
+            return index, self.made[index]
+        if self.egraph.constant(handle):
+            members = self.provenance.matcher.members(eclass)
+            return None, next(filter(self._is_constant, members), handle)
+        return None, handle
+
+    def _is_constant(self, handle: int) -> bool:
+        """Whether an e-node needs no rule to be a constant."""
+        key = self.egraph.key_of[handle]
+        if key.operator in {"Input", OPAQUE}:
+            return False
+        return all(self.egraph.constant(argument) for argument in key.arguments)
+
+    def _values(self, index: int) -> list[int]:
+        """Handles of the results of a node of the original."""
+        places = self.plan.encoded.handle_of
+        count = len(self.graph.nodes[index].outputs)
+        return [places[Ref(index, at)] for at in range(count) if Ref(index, at) in places]
 
     def _new(self, index: int, users: Iterable[tuple[int, int]]) -> Change:
         handle = self.made[index]
         eclass = self.egraph.find(handle)
-        joins = []
-        for user, place in users:
-            joins.append((self.provenance.born(self.made[user])[place], handle))
+        joins = list(users)
         before = [i for i, h in self.old.items() if self.egraph.find(h) == eclass]
         if before:
             joins.append((self.old[before[0]], handle))
@@ -168,7 +201,7 @@ class _Explainer:
         return Change(
             self.number_after[index],
             tuple(self.number_before[i] for i in sorted(others)),
-            tuple(self._link(step) for step in steps),
+            tuple(dict.fromkeys(self._link(step) for step in steps)),
         )
 
     def _gone(self, index: int) -> Change:
@@ -178,15 +211,20 @@ class _Explainer:
             name = node_name(self.graph, twin)
             heir = self.chosen.get(self.namer.same(handle))
             same = () if heir is None else (self.number_after[heir],)
-            return Change(at, same, (), f"it equals {name}, which is computed once")
-        if self.egraph.constant(handle):
+            chain = self._chain((), [(handle, self.old[twin])])
+            return Change(at, same, chain, f"it equals {name}, which is computed once")
+        if self.egraph.constant(handle) and self._is_constant(handle):
             return Change(at, (), (), "it depends on constants only and is computed before")
-        heir = self.by_class.get(self.egraph.find(handle))
-        if heir is not None:
-            steps = self.provenance.why([self.made[heir]], [(handle, self.made[heir])])
-            chain = tuple(self._link(step) for step in steps)
-            why = f"{self._after(heir, False)} computes the same"
-            return Change(at, (self.number_after[heir],), chain, why)
+        sources = {value: self._source(value) for value in self._values(index)}
+        heirs = [source for source, _ in sources.values() if source is not None]
+        if heirs or any(self.egraph.constant(value) for value in sources):
+            ends = [value for _, value in sources.values()]
+            chain = self._chain(ends, [(a, b) for a, (_, b) in sources.items()])
+            others = tuple(self.number_after[heir] for heir in dict.fromkeys(heirs))
+            words = [str(self._after(heir, False)) for heir in dict.fromkeys(heirs)]
+            verb = "compute" if len(words) > 1 else "computes"
+            why = f"{' and '.join(words)} {verb} the same" if words else "it is a constant"
+            return Change(at, others, chain, why)
         takers = list(dict.fromkeys(self.absorbed.get(index, ())))
         if takers:
             steps = tuple(
@@ -194,10 +232,17 @@ class _Explainer:
                 for step in self.provenance.why([self.made[i] for i in takers])
                 if handle in {self.namer.same(enode) for enode in step.enodes}
             )
-            chain = tuple(self._link(step) for step in steps)
+            chain = tuple(dict.fromkeys(self._link(step) for step in steps))
             others = tuple(self.number_after[i] for i in takers)
             return Change(at, others, chain, "it became part of other nodes")
         return Change(at, (), (), "nothing needs it any more")
+
+    def _chain(
+        self, handles: Iterable[int], joins: Iterable[tuple[int, int]]
+    ) -> tuple[int, ...]:
+        """Links to e-nodes, and between pairs of handles of one class."""
+        steps = self.provenance.why(handles, joins)
+        return tuple(dict.fromkeys(self._link(step) for step in steps))
 
     def _inherit(self, index: int, losses: dict[int, Change]) -> Change:
         """A node that nothing needs went for the reasons of its users."""

@@ -28,7 +28,7 @@ from tensat.options import Options
 from tensat.runtime import Runtime
 from tensat.why_not import APPLIED, why_not
 from tests.tensat.model.onnx_models import model, node, random, value
-from tests.tensat.pipeline import RandomCosts, improved
+from tests.tensat.pipeline import RULES, RandomCosts, improved
 from tests.tensat.random_models import random_model
 from tests.tensat.random_nodes import MAKERS
 
@@ -160,6 +160,18 @@ def test_every_change_has_its_reason(seed: int) -> None:
     for link in found.links:
         assert found.fired[link.rule] > 0
         assert link.before
+
+
+@pytest.mark.parametrize("seed", range(20, 32))
+def test_the_rules_named_are_enough(seed: int) -> None:
+    """With no other rules than those of the chains, the same graph is found again."""
+    proto = random_model(Random(seed).randrange, MAKERS)
+    with Runtime() as runtime:
+        _, plan = improved(proto, runtime, RandomCosts(seed))
+        used = explain(to_graph(read(proto)), plan, True, "").used
+        rules = [rule for rule in RULES if rule.name in used]
+        _, again = improved(proto, runtime, RandomCosts(seed), rules=rules)
+    assert again.choice.cost <= plan.choice.cost * (1 + 1e-9)
 
 
 # -- why not -----------------------------------------------------------------------------
@@ -309,6 +321,24 @@ def test_explain_files(folder: Path) -> None:
     assert ran.exit_code == 0, ran.output
     assert json.loads(Path("e.json").read_text())["improved"] is True
     assert Path("e.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_report_is_a_page(folder: Path) -> None:
+    """Where its file's name says so."""
+    arguments = ("in.onnx", "out.onnx", "--no-measure", "--report", "report.html", "-q")
+    ran = tensat("optimize", *arguments)
+    assert ran.exit_code == 0, ran.output
+    page = Path("report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "scale-after-conv" in page
+
+
+def test_explain_only_proved(folder: Path) -> None:
+    """The shipped rules are proved: nothing changes."""
+    ran = tensat("explain", "in.onnx", "--only-proved")
+    assert ran.exit_code == 0, ran.output
+    assert "proved for all sizes" in ran.stdout
+    assert "not proved" not in ran.stdout
 
 
 def test_explain_why_not(folder: Path) -> None:
