@@ -17,7 +17,13 @@ SAMPLE = list(SHIPPED)[::23]
 REFUSED = parse_file(
     Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"), "refused.toml"
 )
-ONLY_UNDER_A_SHAPE = {"bias-that-grows-into-gemm", "split-of-concat-at-other-places"}
+ONLY_UNDER_A_SHAPE = {
+    "bias-that-grows-into-gemm",
+    "convs-of-different-inputs",
+    "reshape-of-matmul-that-mixes-rows",
+    "rms-norm-with-broadcasting-factor",
+    "split-of-concat-at-other-places",
+}
 ONLY_OVER_THE_REALS = {"product-with-zero", "difference-with-itself", "quotient-by-itself"}
 
 ROW = """
