@@ -5,46 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.console import Group, JustifyMethod, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from tensat.comparison.row import BACKTRACKING, SAME, Comparison, Row
 
-COLUMNS = ("cost ms", "gain %", "gap %", "search s", "seen", "MB", "ended")
+COLUMNS = ("cost ms", "gain %", "gap %", "search s", "seen", "MB")
 
 
 def render(comparison: Comparison) -> RenderableType:
     """A table with a row for each search, and what follows from it.
 
     "seen" counts graphs, or e-nodes; "backtrack 1.05/1000" has alpha 1.05 and a budget of
-    1000 graphs, and "k=1" stands for one round of multi-pattern rules.
+    1000 graphs, and "k=1" stands for one round of multi-pattern rules. Latencies, if they
+    were measured, stand in place of the reason why a search ended.
     """
     title = (
         f"{comparison.model}: {comparison.operators} operators, {comparison.source} costs"
     )
     table = Table(box=None, pad_edge=False, header_style="bold", title=title)
     table.add_column("", no_wrap=True)
-    for name in COLUMNS:
-        justify: JustifyMethod = "left" if name == "ended" else "right"
-        table.add_column(name, justify=justify, no_wrap=True)
     measured = any(row.ratio is not None for row in comparison.rows)
-    if measured:
-        table.add_column("measured", justify="right", no_wrap=True)
+    for name in (*COLUMNS, "measured" if measured else "ended"):
+        table.add_column(name, justify="right", no_wrap=True)
     first = comparison.rows[0]
     for row in comparison.rows:
-        cells = _cells(row, first)
-        table.add_row(row.name, *cells, *([_ratio(row)] if measured else []))
+        last = _ratio(row) if measured else "failed" if row.note else row.stop
+        table.add_row(row.name, *_cells(row, first), last)
     return Group(table, Text(), *(Text(line) for line in conclusions(comparison)))
 
 
 def _ratio(row: Row) -> str:
-    return "" if row.ratio is None else f"{row.ratio:.3f} ± {row.spread or 0:.3f}"
+    return "" if row.ratio is None else f"{row.ratio:.2f} ± {row.spread or 0:.2f}"
 
 
 def _cells(row: Row, first: Row) -> tuple[str, ...]:
     if row.note:
-        return ("", "", "", "", "", "", "failed")
+        return ("",) * len(COLUMNS)
     return (
         f"{1e3 * row.cost:.5g}",
         "" if row is first else _percent(first.cost, row.cost, ".2f"),
@@ -52,7 +50,6 @@ def _cells(row: Row, first: Row) -> tuple[str, ...]:
         "" if row is first else f"{row.seconds:.2f}",
         "" if row is first else str(row.seen),
         "" if row.memory is None else f"{row.memory / 2**20:.0f}",
-        row.stop,
     )
 
 
