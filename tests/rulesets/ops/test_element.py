@@ -58,7 +58,11 @@ def deviations(case: Case, seed: int) -> tuple[float, float] | None:
     runtime = _largest(found, run(model, arrays))
     if case.name in WRONG_REFERENCE:
         return runtime, runtime
-    return _largest(found, reference(model, named)), runtime
+    try:
+        wanted = reference(model, named)
+    except (IndexError, ValueError):  # it fails on some windows that round up
+        return runtime, runtime
+    return _largest(found, wanted), runtime
 
 
 def _largest(found: tuple[np.ndarray, ...], wanted: list[np.ndarray]) -> float:
