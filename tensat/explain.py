@@ -167,15 +167,8 @@ class _Explainer:
             return index, self.made[index]
         if self.egraph.constant(handle):
             members = self.provenance.matcher.members(eclass)
-            return None, next(filter(self._is_constant, members), handle)
+            return None, next(filter(self.provenance.forest.is_constant, members), handle)
         return None, handle
-
-    def _is_constant(self, handle: int) -> bool:
-        """Whether an e-node needs no rule to be a constant."""
-        key = self.egraph.key_of[handle]
-        if key.operator in {"Input", OPAQUE}:
-            return False
-        return all(self.egraph.constant(argument) for argument in key.arguments)
 
     def _values(self, index: int) -> list[int]:
         """Handles of the results of a node of the original."""
@@ -186,7 +179,8 @@ class _Explainer:
     def _new(self, index: int, users: Iterable[tuple[int, int]]) -> Change:
         handle = self.made[index]
         eclass = self.egraph.find(handle)
-        joins = list(users)
+        arguments = self.provenance.born(handle)
+        joins = [*users, *((each, self._source(each)[1]) for each in arguments)]
         before = [i for i, h in self.old.items() if self.egraph.find(h) == eclass]
         if before:
             joins.append((self.old[before[0]], handle))
@@ -213,7 +207,7 @@ class _Explainer:
             same = () if heir is None else (self.number_after[heir],)
             chain = self._chain((), [(handle, self.old[twin])])
             return Change(at, same, chain, f"it equals {name}, which is computed once")
-        if self.egraph.constant(handle) and self._is_constant(handle):
+        if self.provenance.forest.is_constant(handle):
             return Change(at, (), (), "it depends on constants only and is computed before")
         sources = {value: self._source(value) for value in self._values(index)}
         heirs = [source for source, _ in sources.values() if source is not None]
