@@ -48,6 +48,9 @@ class _Outcome:
     compared: bool
 
 
+NOWHERE = "no scenario is well-formed"
+"""The reason where no ranks and sizes fit a rule."""
+
 _FAULTS = (
     *(AssertionError, TypeError, ValueError),
     *(LookupError, ArithmeticError, RecursionError),
@@ -82,7 +85,7 @@ def prove(rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> Proof:
     except (*GaveUp, *_FAULTS) as error:
         return Proof(False, tuple(needs), f"{type(error).__name__}: {error}", checked)
     if not checked:
-        return Proof(False, tuple(needs), "no scenario is well-formed", checked)
+        return Proof(False, tuple(needs), NOWHERE, checked)
     return Proof(True, tuple(needs), "", checked, frozenset(ranks))
 
 

@@ -23,7 +23,7 @@ from rulesets.condition import Condition
 from rulesets.expression import Sequenced
 from rulesets.instance import Instance
 from rulesets.ops import OPERATORS
-from rulesets.prove import Proof, prove
+from rulesets.prove import NOWHERE, Proof, prove
 from rulesets.rule import Rule
 from rulesets.sides import Limits
 from rulesets.term import applications
@@ -152,6 +152,8 @@ def at_every_size(rule: Rule, deadline: float, *, deep: bool = False) -> tuple[P
     for attempt, rank in enumerate(ranks):
         share = time.process_time() + left * (0.6 if attempt == 0 else 0.25)
         proof = _proved(rule, Limits(rank, MOST_RUNS, share))
+        if proof.reason == NOWHERE:  # the rule is about higher ranks
+            proof = _proved(rule, Limits(MOST_RANK, MOST_RUNS, share))
         if proof.holds:
             further = _further(rule, proof, rank, deadline) if deep else proof
             arguments = f", 1-{COUNTS[-1]} arguments" if rule.variadic else ""
@@ -178,7 +180,7 @@ def _proved(rule: Rule, limits: Limits) -> Proof:
     proofs = []
     for count in counts:
         proof = prove(rule.at_arity(count), dtypes_of(rule), limits)
-        if not proof.holds and proof.reason != "no scenario is well-formed":
+        if not proof.holds and proof.reason != NOWHERE:
             return proof
         proofs.append(proof)
     if not any(proof.holds for proof in proofs):

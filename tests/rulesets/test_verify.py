@@ -7,7 +7,7 @@ import pytest
 
 from rulesets.assume import READINGS
 from rulesets.condition import WORDS
-from rulesets.rule import Rule
+from rulesets.rule import TIERS, Rule
 from rulesets.store import load, parse_file
 from rulesets.values import deadline_in
 from rulesets.verify import at_every_size, at_given_sizes, verify
@@ -51,7 +51,8 @@ def test_kept_verdicts_are_found_again(name: str) -> None:
     """The verdict of a shipped rule is at least the one its file keeps."""
     rule = SHIPPED[name]
     found = verify(rule, seconds=40)
-    assert (found.tier, rule.verdict) == ("all-sizes", "all-sizes")
+    assert found.proved
+    assert TIERS.index(found.tier) <= TIERS.index(rule.verdict)
 
 
 def test_every_shipped_rule_is_proved() -> None:
