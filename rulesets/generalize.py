@@ -29,7 +29,7 @@ def generalize(family: Family, equation: Equation) -> Equation | None:
     if found is None:
         return None
     wider = separate(family, found)
-    return found if wider == found else canonical(wider)
+    return found if wider == found else abstract(family, wider)
 
 
 def holds_elsewhere(family: Family, equation: Equation, seed: int = 7) -> bool:
@@ -115,7 +115,7 @@ def abstract(family: Family, equation: Equation) -> Equation | None:
     while found is not None:
         common = [each for each in _common(found) if each not in tried]
         if not common:
-            return found
+            return canonical(found)
         tried.add(common[0])
         general = _without(family, found, common[0])
         if holds_elsewhere(family, general):
