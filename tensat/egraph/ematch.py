@@ -40,10 +40,11 @@ class Matcher:
 
     Args:
         egraph: The e-graph, refreshed.
+        twins: Whether e-nodes that became equal are tried one by one, not only the oldest.
     """
 
-    def __init__(self, egraph: TensorEGraph) -> None:
-        self.egraph = egraph
+    def __init__(self, egraph: TensorEGraph, *, twins: bool = False) -> None:
+        self.egraph, self.twins = egraph, twins
         self._members: dict[int, list[int]] = {}
         self._named: dict[tuple[str, int], list[int]] = {}
         for handle, key in enumerate(egraph.key_of):
@@ -117,11 +118,14 @@ class Matcher:
         seen = set()
         for handle in self.members(eclass):
             key = self.egraph.key_of[handle]
-            if handle >= last or key in seen or key.operator != term.op:
+            if handle >= last or key.operator != term.op:
                 continue
             if len(key.arguments) != len(term.arguments):
                 continue
-            seen.add(key)
+            if not self.twins:
+                if key in seen:
+                    continue
+                seen.add(key)
             here = Found(
                 found.variables, (*found.enodes, handle), (*found.places, place), found.uses
             )

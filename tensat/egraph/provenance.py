@@ -47,7 +47,7 @@ class Provenance:
     def __init__(self, egraph: TensorEGraph, encoded: Sequence[ENodeKey],
                  history: Sequence[Firing]) -> None:  # fmt: skip
         self.egraph, self.history, self.encoded = egraph, history, encoded
-        self.matcher = Matcher(egraph)
+        self.matcher = Matcher(egraph, twins=True)
         self.forest = ProofForest(egraph, encoded, history)
         self._firsts = [firing.first for firing in history]
         self._found: dict[int, Found | None] = {}
@@ -148,11 +148,12 @@ class Provenance:
         firing = self.history[index]
         for enode, place in zip(found.enodes, found.places, strict=True):
             yield self._at(firing, found, *place), enode
-        first: dict[str, int] = {}
+        named = zip(firing.pattern.variables, firing.row[len(firing.built) :], strict=False)
+        bound = dict(named)
         for name, parent, argument in found.uses:
             handle = self._at(firing, found, parent, argument)
-            if first.setdefault(name, handle) != handle:
-                yield first[name], handle
+            if bound[name] != handle:
+                yield bound[name], handle
 
     def _at(self, firing: Firing, found: Found, parent: int, place: int) -> int:
         """The handle that stood at a place of a left side."""
