@@ -17,7 +17,8 @@ from tensat.errors import (
     WriteError,
 )
 from tensat.explanation import Explanation
-from tensat.optimize import Result, versions
+from tensat.optimize import Result
+from tensat.optimize import versions as _versions
 from tensat.options import Options
 from tensat.report import ModelSummary, Report
 from tensat.stages import Progress
@@ -51,4 +52,4 @@ __all__ = [
     "optimize",
 ]
 
-__version__ = versions()["tensat"]
+__version__ = _versions()["tensat"]

@@ -29,7 +29,9 @@ float = { tag = "exact" }
 proof = { verdict = "tested", ranks = "1" }
 instances = [{ x = "2,3", y = "1,3" }]
 """
-WRONG = RULES + """
+WRONG = (
+    RULES
+    + """
 [[rule]]
 name = "relu-is-abs"
 lhs = "(Relu ?x)"
@@ -37,6 +39,7 @@ rhs = "(Abs ?x)"
 float = { tag = "exact" }
 instances = [{ x = "2,3" }]
 """
+)
 
 
 @pytest.fixture
