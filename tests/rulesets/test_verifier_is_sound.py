@@ -46,12 +46,22 @@ def check(rules: list[Rule]) -> int:
     for rule in wrong:
         assert not at_every_size(rule, deadline_in(SECONDS))[0].holds, rule
         here = replace(rule, instances=rule.instances[:1])
-        found = [
-            each for seed in range(3) for each in deviations(rule, here.instances[0], seed)
-        ]
+        # The first match is the instance itself; others exchange commutative arguments,
+        # and with them attributes, of which a proof at given sizes says nothing.
+        found = [next(iter(deviations(rule, here.instances[0], s)), 0.0) for s in range(3)]
         if any(not one < 1e-5 for one in found):
             assert not at_given_sizes(here, deadline_in(SECONDS)).holds, rule
     return len(wrong)
+
+
+@pytest.mark.parametrize("rule", load(), ids=lambda rule: rule.name)
+def test_shipped_rules_hold_at_zeros_too(rule: Rule) -> None:
+    """Shipped rules survive constant, zero and negative values: none cancels a divisor.
+
+    A law that divides by the same tensor on both sides of a fraction is true over the
+    reals, but turns NaN into numbers where that tensor is zero.
+    """
+    assert not refuted(rule)
 
 
 def test_few_perturbed_rules() -> None:

@@ -156,7 +156,7 @@ def test_rules_are_selected_by_name() -> None:
     """A name that no rule has is a mistake of the caller."""
     rules = load()
     assert len(select_rules(rules, ["neg-of-neg"])) == len(rules) - 1
-    with pytest.raises(UsageError, match=r"no rule is called 'neg'; known: abs-of-neg"):
+    with pytest.raises(UsageError, match=r"no rule is called 'neg'; similar: neg-of-neg"):
         select_rules(rules, ["neg"])
 
 
