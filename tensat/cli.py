@@ -20,9 +20,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tensat.cli_compare import add_compare_command
+from tensat.cli_errors import check_folder, errors_in_one_line
 from tensat.cli_explain import add_explain_commands
 from tensat.cli_network import add_network_command
-from tensat.errors import ModelError, TensatError, UsageError, WriteError, one_line
+from tensat.errors import ModelError, UsageError, WriteError
 from tensat.model.put_file import put_file
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-BAD_ARGUMENTS, BAD_MODEL = 2, 3
 
 add_explain_commands(app)
 add_compare_command(app)
@@ -101,9 +100,9 @@ def optimize(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="print nothing")] = False,
 ) -> None:
     """Write a model that computes the same as IN and runs faster, or IN itself."""
-    with _errors_in_one_line():
-        _check_folder(target, "OUT")
-        _check_folder(str(report) if report else "-", "--report")
+    with errors_in_one_line():
+        check_folder(Path(target), "OUT")
+        check_folder(report, "--report")
         if target == str(report) == "-":
             raise UsageError("OUT and --report cannot both be standard output")
         # Imported here: --help and bad arguments need none of it.
@@ -233,34 +232,6 @@ def _write_text(path: Path, text: str) -> None:
         sys.stdout.write(text)
     else:
         put_file(path, lambda file: file.write(text.encode()))
-
-
-def _check_folder(path: str, what: str) -> None:
-    if path == "-":
-        return
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise UsageError(f"{what} '{path}': there is no folder '{folder}'")
-    if Path(path).is_dir():
-        raise UsageError(f"{what} '{path}' is a folder; a file name is needed")
-
-
-@contextmanager
-def _errors_in_one_line() -> Iterator[None]:
-    """Turn our errors into one line on standard error and an exit code."""
-    try:
-        yield
-    except UsageError as error:
-        _fail(str(error), BAD_ARGUMENTS)
-    except (ModelError, WriteError) as error:
-        _fail(str(error), BAD_MODEL)
-    except TensatError as error:
-        _fail(f"{error} (a fault of tensat; please report it)", 1)
-
-
-def _fail(text: str, code: int) -> None:
-    typer.echo(f"tensat: {one_line(text, 2000)}", err=True)
-    raise typer.Exit(code)
 
 
 class _Bars:
