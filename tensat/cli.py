@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -172,7 +172,7 @@ def _write(result: Result, path: Path, target: str) -> None:
     if result.report.improved:
         result.save(target)
     else:
-        _copy(path, Path(target), result.save)
+        _copy(path, Path(target), result)
 
 
 def _write_stdout(result: Result) -> None:
@@ -214,14 +214,14 @@ def _source_path(source: str, folder: Path) -> Path:
     return path
 
 
-def _copy(source: Path, target: Path, save: Callable[[Path], None]) -> None:
-    """Put the original at the target, byte for byte if it is one file."""
+def _copy(source: Path, target: Path, result: Result) -> None:
+    """Put the original, which is the result, at the target; byte for byte if one file."""
     if target.exists() and source.samefile(target):
         return
-    from tensat.model.onnx_read import external_tensors, read
+    from tensat.model.onnx_read import external_tensors
 
-    if next(iter(external_tensors(read(source))), None) is not None:
-        save(target)
+    if next(iter(external_tensors(result.ir_model)), None) is not None:
+        result.save(target)
         return
     with source.open("rb") as original:
         put_file(target, lambda file: shutil.copyfileobj(original, file))
