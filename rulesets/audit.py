@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from rulesets.rule import TIERS, Rule
+from rulesets.store import rule_files
 from rulesets.verify import Verdict, verify
 
 type Verdicts = Mapping[str, Verdict]
@@ -71,7 +72,7 @@ def differences(rules: Iterable[Rule], rows: Mapping[str, tuple[str, str]]) -> l
 
 def write(folder: Path, rows: Mapping[str, tuple[str, str]]) -> None:
     """Write verdicts into the rule files of a folder."""
-    for path in sorted(folder.glob("*.toml")):
+    for path in rule_files(folder):
         text = path.read_text(encoding="utf-8")
         path.write_text("\n".join(_written(text.split("\n"), rows)), encoding="utf-8")
 

@@ -40,6 +40,19 @@ KEYS = (
 DTYPES = ("float", "any")
 DIRECTIONS = ("forward", "both")
 FLOAT_TAGS = ("exact", "reassociates", "risky")
+RECORDS = frozenset({"deviations.toml", "manifest.toml", "refused.toml"})
+"""Files beside the rules that hold no rules to use."""
+
+
+def rule_files(folder: Path | None = None) -> tuple[Path, ...]:
+    """Return the rule files of a folder, by default the shipped one, by name."""
+    folder = shipped_folder() if folder is None else folder
+    return tuple(p for p in sorted(folder.glob("*.toml")) if p.name not in RECORDS)
+
+
+def shipped_folder() -> Path:
+    """Return the folder of the shipped rules."""
+    return Path(str(files("rulesets"))) / "data"
 
 
 def load(folder: Path | None = None) -> tuple[Rule, ...]:
@@ -51,11 +64,9 @@ def load(folder: Path | None = None) -> tuple[Rule, ...]:
     Raises:
         RuleFileError: A file, a rule or a name is wrong.
     """
-    if folder is None:
-        folder = Path(str(files("rulesets"))) / "data"
     rules = [
         rule
-        for path in sorted(folder.glob("*.toml"))
+        for path in rule_files(folder)
         for rule in parse_file(path.read_text(encoding="utf-8"), path.name)
     ]
     seen: dict[str, str] = {}
@@ -110,7 +121,7 @@ def parse_file(text: str, file: str) -> tuple[Rule, ...]:
     for table in document.get("rule", []):
         name = str(table.get("name", ""))
         try:
-            rules += _rules(table, file.removesuffix(".toml"))
+            rules += rules_of(table, file.removesuffix(".toml"))
         except RuleError as error:
             line = _line_of(text, name)
             raise RuleFileError(f"rule {name!r} ({file}, line {line}): {error}") from error
@@ -122,7 +133,12 @@ def _line_of(text: str, name: str) -> int:
     return text.count("\n", 0, found.end()) + 1 if found else 1
 
 
-def _rules(table: Mapping[str, object], family: str) -> Iterator[Rule]:
+def rules_of(table: Mapping[str, object], family: str) -> Iterator[Rule]:
+    """Yield the rules of one row of a file.
+
+    Raises:
+        RuleError: What is wrong with the row.
+    """
     unknown = [key for key in table if key not in KEYS]
     if unknown:
         raise RuleError(f"unknown key {unknown[0]!r}; possible: {', '.join(KEYS)}")
