@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import platform
-import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 from tensat.costs.kernel_model import kernel
 from tensat.costs.representative import representative
 from tensat.costs.roofline import Roofline
+from tensat.costs.scaling import scales_of
 from tensat.costs.source import FREE_OPERATORS, Progress, Signature
 from tensat.costs.store import CostStore, Record, Setting
 from tensat.errors import ExecutionError
@@ -201,19 +201,16 @@ class CpuCosts:
         self, distinct: Sequence[Signature], found: dict[Signature, Cost]
     ) -> None:
         """Scale the estimates of what was not timed by what was."""
-        ratios: dict[str, list[float]] = defaultdict(list)
-        for signature, cost in found.items():
-            if cost.origin in (Origin.KNOWN, Origin.MEASURED) and cost.seconds < math.inf:
-                ratio = cost.seconds / self._roofline.estimate(signature)
-                ratios[signature.op].append(ratio)
-        everything = [ratio for group in ratios.values() for ratio in group]
-        general = statistics.median(everything) if everything else 1.0
-        scales = {op: statistics.median(group) for op, group in ratios.items()}
+        measured = (Origin.KNOWN, Origin.MEASURED)
+        scales = scales_of(
+            (signature.op, cost.seconds, self._roofline.estimate(signature))
+            for signature, cost in found.items()
+            if cost.origin in measured
+        )
         for signature in distinct:
             if signature not in found:
-                scale = scales.get(signature.op, general)
-                estimate = self._roofline.estimate(signature)
-                found[signature] = Cost(scale * estimate, Origin.SCALED)
+                estimate = scales.of(signature.op) * self._roofline.estimate(signature)
+                found[signature] = Cost(estimate, Origin.SCALED)
 
 
 def device_name() -> str:
