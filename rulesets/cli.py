@@ -121,12 +121,13 @@ def _print(rule: Rule, verdict: Verdict) -> None:
     for condition in verdict.conditions:
         console.print(f"  needs {condition}", markup=False)
     if verdict.counterexample is not None:
-        console.print(f"  counterexample: {dict(verdict.counterexample)}", markup=False)
+        console.print(f"  counterexample: {verdict.counterexample}", markup=False)
 
 
 def main() -> None:
     """Run the commands."""
-    from rulesets.cli_generate import add_commands
+    from rulesets import cli_generate, cli_records
 
-    add_commands(app)
+    cli_generate.add_commands(app)
+    cli_records.add_commands(app)
     app()

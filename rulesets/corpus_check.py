@@ -5,42 +5,15 @@ well-shaped. It is tried at the sizes of its generator, at larger ones, and with
 kernels where a kernel is enlarged: an even difference can be centred, an odd one cannot.
 """
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from rulesets.corpus import Read, typed
 from rulesets.corpus_text import Published
+from rulesets.counterexample import Counterexample, compared
 from rulesets.errors import CorpusError
 from rulesets.fingerprint import inputs, value_of
 from rulesets.ground import leaves
 
 KERNELS = (None, (3, 3), (1, 3), (3, 1), (2, 2), (2, 3))
 """Kernels for weights that are enlarged; None is the generator's."""
-
-TOLERANCE = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Counterexample:
-    """Where a published equation fails.
-
-    Attributes:
-        shapes: The shape of each variable.
-        index: The element where both sides differ most, ``()`` if the shapes differ.
-        left: Its value on the left.
-        right: Its value on the right.
-    """
-
-    shapes: dict[str, tuple[int, ...]]
-    index: tuple[int, ...]
-    left: float
-    right: float
-
-    def __str__(self) -> str:
-        shapes = ", ".join(f"{name} {list(shape)}" for name, shape in self.shapes.items())
-        where = list(self.index)
-        return f"at {where}: {self.left:.4f} left, {self.right:.4f} right, with {shapes}"
 
 
 def counterexample(published: Published, seed: int = 3) -> Counterexample | None:
@@ -75,10 +48,4 @@ def _differs(found: Read, seed: int) -> Counterexample | None:
         value_of(side, {}, values)[0, 0] for side in (equation.lhs, equation.rhs)
     )
     shapes = {leaf.name: values[leaf].shape[2:] for leaf in variables}
-    if left.shape != right.shape:
-        return Counterexample(shapes, (), float("nan"), float("nan"))
-    gap = np.abs(left - right)
-    if gap.max(initial=0.0) <= TOLERANCE * max(1.0, float(np.abs(left).max())):
-        return None
-    index = tuple(int(each) for each in np.unravel_index(int(gap.argmax()), gap.shape))
-    return Counterexample(shapes, index, float(left[index]), float(right[index]))
+    return compared(left, right, shapes)

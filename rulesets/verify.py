@@ -15,11 +15,11 @@ operator reads every argument at the same index.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from rulesets.condition import Condition
+from rulesets.counterexample import Counterexample, differing
 from rulesets.expression import Sequenced
 from rulesets.instance import Instance
 from rulesets.ops import OPERATORS
@@ -55,7 +55,7 @@ class Verdict:
     tier: Tier
     ranks: str = ""
     conditions: tuple[str, ...] = ()
-    counterexample: Mapping[str, object] | None = None
+    counterexample: Counterexample | None = None
     reason: str = ""
     seconds: float = 0.0
 
@@ -97,7 +97,7 @@ def _verdict(rule: Rule, deadline: float, deep: bool) -> Verdict:
     return Verdict("tested", reason=f"{reason}; at its sizes: {sizes.reason}")
 
 
-def _tried(rule: Rule) -> tuple[bool, Mapping[str, object] | None]:
+def _tried(rule: Rule) -> tuple[bool, Counterexample | None]:
     """Say whether a rule fires on its instances, and where its sides differ."""
     fired = 0
     for instance in rule.instances:
@@ -107,7 +107,7 @@ def _tried(rule: Rule) -> tuple[bool, Mapping[str, object] | None]:
                 each = deviations(rule, instance, seed, scale)
                 found = found or bool(each)
                 if any(not one < TOLERANCE for one in each):
-                    return True, {"instance": instance, "seed": seed, "scale": scale}
+                    return True, differing(rule, instance, seed, scale)
         fired += found
     return bool(fired) and fired == len(rule.instances), None
 

@@ -30,6 +30,7 @@ LIBRARIES = {
         "tensat.cli_network",
         "rulesets.cli",
         "rulesets.cli_generate",
+        "rulesets.cli_records",
     },
     "z3": {"rulesets"},
 }

@@ -1,12 +1,12 @@
 """Verdicts: what is proved, what is refused, and what a proof takes for granted."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from rulesets.assume import READINGS
 from rulesets.condition import WORDS
+from rulesets.refused import load_refused
 from rulesets.rule import TIERS, Rule
 from rulesets.store import load, parse_file
 from rulesets.values import deadline_in
@@ -14,9 +14,7 @@ from rulesets.verify import at_every_size, at_given_sizes, verify
 
 SHIPPED = {rule.name: rule for rule in load()}
 SAMPLE = list(SHIPPED)[::23]
-REFUSED = parse_file(
-    Path(__file__).with_name("refused.toml").read_text(encoding="utf-8"), "refused.toml"
-)
+REFUSED = [row.wrong for row in load_refused() if isinstance(row.wrong, Rule)]
 ONLY_UNDER_A_SHAPE = {
     "bias-that-grows-into-gemm",
     "convs-of-different-inputs",

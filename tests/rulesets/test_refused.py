@@ -5,13 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rulesets.errors import ShapeError
+from rulesets.corpus_text import Published
+from rulesets.errors import RuleFileError, ShapeError
+from rulesets.refused import FILE, Refused, load_refused, refutable, refute, write
 from rulesets.rule import Match, Rule, build, holds
-from rulesets.store import load, parse_file
+from rulesets.store import load, shipped_folder
 from tests.rulesets.term_graph import TermGraph, build_left, find, leaves_of
 
-FILE = Path(__file__).with_name("refused.toml")
-REFUSED = parse_file(FILE.read_text(encoding="utf-8"), FILE.name)
+KEPT = load_refused()
+REFUSED = [row.wrong for row in KEPT if isinstance(row.wrong, Rule)]
 SHIPPED = load()
 COUNTS = (1, 2, 3)
 
@@ -74,6 +76,58 @@ def test_shipped_rules_are_right_there(rule: Rule) -> None:
                     assert right, f"{shipped.name} does what {rule.name} does"
 
 
+@pytest.mark.parametrize("row", KEPT, ids=lambda row: row.name)
+def test_the_kept_line_is_found_again(row: Refused) -> None:
+    """The counterexample that stands in the file comes out of the verifier."""
+    assert str(refute(row.wrong)) == row.counterexample
+
+
 def test_there_are_enough() -> None:
     """The list of wrong rewrites does not shrink."""
-    assert len(REFUSED) >= 38
+    assert len(REFUSED) >= 41
+    assert sum(isinstance(row.wrong, Published) for row in KEPT) >= 58
+
+
+def test_writing_again_changes_nothing(tmp_path: Path) -> None:
+    """The file is what the command writes; a changed counterexample is put right."""
+    copy = tmp_path / FILE
+    text = (shipped_folder() / FILE).read_text(encoding="utf-8")
+    copy.write_text(text.replace("at [0, 0, 4]: 0 left", "at [0, 0, 0]: 1 left"))
+    assert copy.read_text() != text
+    write(copy, KEPT)
+    assert copy.read_text(encoding="utf-8") == text
+
+
+def test_equations_that_fail_are_added(tmp_path: Path) -> None:
+    """Of a published file the equations that fail are kept, with their lines."""
+    copy = tmp_path / FILE
+    copy.write_text("")
+    text = (
+        "# two\n\n"
+        "matmul(input_4,input_5) == matmul(input_5,input_4)\n"
+        "ewadd(input_4,input_5) == ewadd(input_5,input_4)\n"
+    )
+    found = list(refutable(text, "some.txt", "somebody"))
+    write(copy, found)
+    (row,) = load_refused(copy)
+    assert row.counterexample == found[0].counterexample
+    assert row.source == "somebody, line 3"
+    assert row.counterexample.startswith("at [")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[equation]]\ntext = 'relu(input_1) == input_1'", "has no 'source'"),
+        ("[[law]]", "has the table 'law'; possible:"),
+        ("[[rule]]\nname = 'x'\nsource = 'y'", "rule 'x' .* has no 'lhs'"),
+        ("[[", "is not TOML"),
+    ],
+    ids=["no source", "table", "no sides", "no TOML"],
+)
+def test_a_wrong_row_is_named(tmp_path: Path, text: str, message: str) -> None:
+    """The error says which row is wrong and what is possible."""
+    path = tmp_path / FILE
+    path.write_text(text)
+    with pytest.raises(RuleFileError, match=message):
+        load_refused(path)
