@@ -68,11 +68,11 @@ class Bounds:
     seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        if not (self.alpha > 0 and self.budget >= 0 and self.seconds > 0):
-            raise UsageError(
-                "alpha and seconds must be positive and budget >= 0, not "
-                f"{self.alpha}, {self.seconds} and {self.budget}"
-            )
+        for name in ("alpha", "seconds"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
+        if not self.budget >= 0:
+            raise UsageError(f"budget must be >= 0, not {self.budget}")
 
 
 @dataclass(frozen=True, slots=True)

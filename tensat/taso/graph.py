@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from rulesets.size import Size
+from tensat.backtrack import Backtracked, Bounds
 from tensat.errors import UsageError
 from tensat.model.onnx_import import to_graph
 from tensat.optimize import optimize
@@ -15,6 +16,7 @@ from tensat.options import Options
 from tensat.report import Report
 from tensat.stages import Progress
 from tensat.taso.adding import Adder
+from tensat.taso.backtracking import Searched, also_backtrack
 from tensat.taso.inspection import Edge, Inspection, Operator
 from tensat.taso.measure import operator_seconds, run_seconds
 from tensat.taso.model_builder import ModelBuilder
@@ -30,6 +32,7 @@ class TasoGraph(ComputingOperators, MovingOperators):
 
     Attributes:
         report: How the graph was optimized; None if it was not.
+        backtracked: What TASO's search found on the way; None if it did not run.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class TasoGraph(ComputingOperators, MovingOperators):
         self._inspection = Inspection(builder)
         self._printing = False
         self.report = report
+        self.backtracked: Backtracked | None = None
 
     def model(self) -> ir.Model:
         """The graph as an onnx_ir Model of its own; weights are shared, not copied.
@@ -62,8 +66,8 @@ class TasoGraph(ComputingOperators, MovingOperators):
     # ----------------------------------------------------------------- optimization
     def optimize(
         self,
-        alpha: float = 1.0,
-        budget: int = 1000,
+        alpha: float | None = None,
+        budget: int | None = None,
         print_subst: bool = False,
         *,
         options: Options | None = None,
@@ -71,33 +75,38 @@ class TasoGraph(ComputingOperators, MovingOperators):
     ) -> TasoGraph:
         """A graph that computes the same and was measured faster, or one equal to this.
 
+        The e-graph holds all graphs that the rules reach at once and is searched always.
+        TASO's backtracking search runs, too, if `alpha` or `budget` is given, for
+        `options.seconds` at most; its graph is taken where it is predicted to be cheaper
+        and was not measured slower.
+
         Args:
-            alpha: TASO's search keeps graphs that cost less than alpha times the best
-                one. The search over the e-graph holds all of them at once, so alpha is
-                checked and otherwise has no influence.
-            budget: TASO's search looks at so many graphs. The search over the e-graph is
-                bounded by `options.seconds` and `options.max_nodes`; the budget is checked
-                and otherwise has no influence.
+            alpha: Backtracking keeps graphs that cost less than alpha times the best one:
+                with 1 only improvements are followed. 1 if only a budget is given.
+            budget: Backtracking rewrites so many graphs at most. 1000 if only alpha is
+                given.
             print_subst: Whether to print the rules behind the result, with their numbers.
             options: Limits, cost source and all else; defaults if None.
             progress: Told what happens.
 
         Returns:
-            A new graph; its `report` says what was done.
+            A new graph; its `report` and `backtracked` say what was done.
 
         Raises:
             UsageError: An argument makes no sense.
         """
-        if not alpha > 0 or budget < 0:
-            raise UsageError(
-                f"alpha must be positive and budget >= 0, not {alpha} and {budget}"
-            )
-        result = optimize(self.model(), options, progress=progress)
+        options = options or Options()
+        bounds = _bounds(alpha, budget, options.seconds)
+        model = self.model()
+        result = optimize(model, options, progress=progress)
+        found = Searched(result.ir_model, result.report, None)
+        if bounds is not None:
+            found = also_backtrack(model, result, bounds, options, progress)
         if print_subst:
-            print(result.report.reason)
-            for rule, count in result.report.rules.items():
-                print(f"{count:6}  {rule}")
-        return TasoGraph(result.ir_model, report=result.report)
+            _print(found.report)
+        graph = TasoGraph(found.model, report=found.report)
+        graph.backtracked = found.backtracked
+        return graph
 
     def cost(self, *, options: Options | None = None) -> float:
         """The sum of the operators' costs in milliseconds, as the optimizer predicts it.
@@ -171,3 +180,27 @@ class TasoGraph(ComputingOperators, MovingOperators):
     def get_weight_value(self, op: Operator) -> np.ndarray:
         """The value of a weight, as an array of its own."""
         return self._inspection.weight(op)
+
+
+def _bounds(alpha: float | None, budget: int | None, seconds: float) -> Bounds | None:
+    """How far backtracking goes, TASO's defaults for what is not said; None: it does not.
+
+    Raises:
+        UsageError: One of them makes no sense.
+    """
+    if alpha is None and budget is None:
+        return None
+    defaults = Bounds()
+    return Bounds(
+        defaults.alpha if alpha is None else alpha,
+        defaults.budget if budget is None else budget,
+        seconds,
+    )
+
+
+def _print(report: Report) -> None:
+    """What was done, and the rules behind the result with their numbers."""
+    for line in (report.reason, *report.notes):
+        print(line)
+    for rule, count in report.rules.items():
+        print(f"{count:6}  {rule}")

@@ -46,7 +46,7 @@ def operator_seconds(model: ir.Model, options: Options) -> tuple[Graph, dict[int
         The model as a Graph, and seconds by the place of each node in it.
     """
     graph = to_graph(model)
-    with Runtime() as runtime, _source(options, runtime) as source:
+    with Runtime() as runtime, cost_source(options, runtime) as source:
         sizes = _sizes(graph, model, options, runtime)
         return graph, node_seconds(graph, source, sizes)
 
@@ -103,7 +103,13 @@ def run_seconds(model: ir.Model, options: Options) -> float:
 
 
 @contextmanager
-def _source(options: Options, runtime: Runtime) -> Iterator[CostSource]:
+def cost_source(options: Options, runtime: Runtime) -> Iterator[CostSource]:
+    """The cost source that options name.
+
+    Args:
+        options: Their cost source, cost database and threads count.
+        runtime: Where operators are timed.
+    """
     if options.cost == "roofline":
         yield Roofline()
         return

@@ -51,8 +51,8 @@ def export_onnx(graph: TasoGraph) -> onnx.ModelProto:
 @overload
 def optimize(
     graph: TasoGraph,
-    alpha: float = 1.0,
-    budget: int = 1000,
+    alpha: float | None = None,
+    budget: int | None = None,
     print_subst: bool = False,
     *,
     options: Options | None = None,
@@ -72,11 +72,12 @@ def optimize(*arguments: Any, **keywords: Any) -> TasoGraph | Result:
     `optimize(model, options=None, *, progress=None)` takes the path of an ONNX file, a
     ModelProto or an onnx_ir Model and returns a `Result`.
 
-    `optimize(graph, alpha=1.0, budget=1000, print_subst=False, *, options=None,
+    `optimize(graph, alpha=None, budget=None, print_subst=False, *, options=None,
     progress=None)` takes what `new_graph` or `load_onnx` returned and returns another such
-    graph. `alpha` and `budget` belong to TASO's backtracking search: how much worse than
-    the best a graph may be to be looked at, and how many graphs are. The search over the
-    e-graph needs neither; they are checked and have no influence.
+    graph. With `alpha` or `budget` TASO's backtracking search runs beside that over the
+    e-graph, and the better graph is returned: `alpha` says how much dearer than the best a
+    graph may be to be looked at, `budget` how many graphs are rewritten. Without them only
+    the e-graph is searched, which needs neither.
 
     Returns:
         What computes the same and was measured faster, or the original.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -290,9 +291,16 @@ def test_ends_with_the_best_so_far(bounds: Bounds, stop: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"alpha": 0.0}, {"budget": -1}, {"seconds": 0.0}], ids=str
+    ("wrong", "text"),
+    [
+        ({"alpha": 0.0}, "alpha must be positive, not 0.0"),
+        ({"alpha": math.nan}, "alpha must be positive, not nan"),
+        ({"budget": -1}, "budget must be >= 0, not -1"),
+        ({"seconds": 0.0}, "seconds must be positive, not 0.0"),
+    ],
+    ids=str,
 )
-def test_bounds_are_checked(wrong: dict[str, float]) -> None:
+def test_bounds_are_checked(wrong: dict[str, float], text: str) -> None:
     """Bounds that make no sense are refused."""
-    with pytest.raises(UsageError, match="must be positive and budget >= 0, not"):
+    with pytest.raises(UsageError, match=text):
         Bounds(**wrong)  # type: ignore[arg-type]

@@ -79,13 +79,6 @@ def test_the_graph_itself_does_not_change() -> None:
     assert len(graph.get_operator_list()) == 1
 
 
-@pytest.mark.parametrize(("alpha", "budget"), [(0.0, 10), (-1.0, 10), (1.0, -1)])
-def test_senseless_limits_are_errors(alpha: float, budget: int) -> None:
-    """Alpha is positive and the budget not negative."""
-    with pytest.raises(UsageError, match="alpha must be positive and budget >= 0"):
-        wasteful().optimize(alpha, budget)
-
-
 def test_print_subst_prints_rules(capsys: pytest.CaptureFixture[str]) -> None:
     """The rules behind the result, each with its number."""
     graph = tensat.new_graph()
