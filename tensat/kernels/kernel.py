@@ -97,6 +97,9 @@ class BlockedForm:
 type Members = tuple[Application, ...]
 """The operators of one kernel: root first, then depth first as in `Tree.inner`."""
 
+type Blocked = Callable[[Members, int], tuple[BlockedForm, ...]]
+"""The ways in which operators run on blocked tensors, for a number of channels per block."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
@@ -110,11 +113,11 @@ class Fusion:
         tree: Which operators.
         plain: What the runtime then runs on plain tensors, to be asked for prices; None
             where the fusion does not happen for these members.
-        blocked: How it runs on blocked tensors, for a number of channels per block; None
-            where it cannot.
+        blocked: The ways in which it runs on blocked tensors, for a number of channels
+            per block; none where it cannot.
     """
 
     name: str
     tree: Tree
     plain: Callable[[Members], tuple[Signature, ...] | None]
-    blocked: Callable[[Members, int], BlockedForm | None] | None = None
+    blocked: Blocked | None = None

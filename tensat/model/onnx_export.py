@@ -58,6 +58,7 @@ class _Exporter:
         self._initializers: list[ir.Value] = []
         self._nodes: list[ir.Node] = []
         self._aliases: dict[str, ir.Value] = {}
+        self._domains: set[str] = set()
         self._declared = {value.name: value for value in graph.header.inputs}
 
     def _resolve(self, ref: Ref) -> Ref:
@@ -164,7 +165,9 @@ class _Exporter:
         )
 
     def _add_operator(self, index: int, node: Node) -> None:
-        types = tuple(self._graph.tensor(ref) for ref in node.inputs if ref is not None)
+        types = tuple(
+            None if ref is None else self._graph.tensor(ref) for ref in node.inputs
+        )
         lowered = lower(
             node.op,
             dict(node.attributes),
@@ -177,6 +180,7 @@ class _Exporter:
                 f"operator {node.op} cannot be written at opset {self._graph.header.opset} "
                 f"for {', '.join(map(str, types))}"
             )
+        self._domains.update(part.domain for part in lowered if part.domain)
         results: list[ir.Value] = []
         for position, part in enumerate(lowered):
             last = position == len(lowered) - 1
@@ -189,7 +193,7 @@ class _Exporter:
                 results.append(outputs[0])
             self._nodes.append(
                 ir.Node(
-                    "",
+                    part.domain,
                     part.op_type,
                     inputs,
                     _attributes(part.attributes),
@@ -223,6 +227,8 @@ class _Exporter:
     def _model(self) -> ir.Model:
         header = self._graph.header
         inputs = [self._values[Ref(index)] for index in self._graph.inputs]
+        # Domains that our own operators come from; all of them have but one version.
+        own = dict.fromkeys(sorted(self._domains), 1)
         if header.ir_version < 4:
             inputs += [value for value in self._initializers if value not in inputs]
         graph = ir.Graph(
@@ -231,7 +237,7 @@ class _Exporter:
             nodes=self._nodes,
             initializers=self._initializers,
             doc_string=header.doc or None,
-            opset_imports=dict(header.opsets),
+            opset_imports={**own, **header.opsets},
             name=header.name or "graph",
             metadata_props=dict(header.graph_metadata),
         )

@@ -12,7 +12,7 @@ from tensat.onnx_forms.call import (
     Ref,
 )
 from tensat.onnx_forms.data import Known, propagate
-from tensat.onnx_forms.lowering import lower
+from tensat.onnx_forms.lowering import domain_of, lower
 from tensat.onnx_forms.raising import raise_call, result_types
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Operand",
     "Raised",
     "Ref",
+    "domain_of",
     "lower",
     "propagate",
     "raise_call",

@@ -211,14 +211,16 @@ class OnnxNode:
     """One node of a lowered form.
 
     Attributes:
-        op_type: The ONNX operator, of the standard domain.
+        op_type: The ONNX operator.
         attributes: int, float, str, tuples of them, or an array for a tensor.
         inputs: Where its inputs come from; trailing absent ones are not listed.
+        domain: The domain of the operator; the standard one is "".
     """
 
     op_type: str
     attributes: Mapping[str, object]
     inputs: tuple[Ref, ...]
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,21 @@
-"""Lowering: a canonical operator becomes ONNX nodes of a given opset, if it can."""
+"""Lowering: a canonical operator becomes ONNX nodes of a given opset, if it can.
+
+An operator that only one runtime has is named ``domain:Type``; it is written as it is.
+"""
 
 from collections.abc import Mapping
 
 from rulesets.ops import Attributes
 from rulesets.tensor import Tensor
 from tensat.onnx_forms import layout, norm, plain, resize, window
-from tensat.onnx_forms.call import Lowering, NotExpressibleError, OnnxNode
+from tensat.onnx_forms.call import (
+    Absent,
+    Arg,
+    Lowering,
+    NotExpressibleError,
+    OnnxNode,
+    Ref,
+)
 from tensat.onnx_forms.form import Lower
 from tensat.onnx_forms.schema import OLDEST, allowed
 
@@ -16,19 +26,24 @@ LOWERING: Mapping[str, Lower] = {
 }
 
 
+def domain_of(name: str) -> str:
+    """Return the domain of an operator that only one runtime has; "" for canonical ones."""
+    return name.rpartition(":")[0]
+
+
 def lower(
     name: str,
     attributes: Attributes,
-    inputs: tuple[Tensor, ...],
+    inputs: tuple[Tensor | None, ...],
     outputs: tuple[Tensor, ...],
     opset: int,
 ) -> tuple[OnnxNode, ...] | None:
-    """Return ONNX nodes that compute a canonical operator.
+    """Return ONNX nodes that compute an operator.
 
     Args:
-        name: The operator.
-        attributes: All its attributes.
-        inputs: The types of its arguments.
+        name: A canonical operator, or ``domain:Type`` for one of another domain.
+        attributes: All its attributes; of a ``domain:Type`` those of the ONNX node.
+        inputs: The types of its arguments; of a ``domain:Type`` None for an absent one.
         outputs: The types of its results.
         opset: The version of the standard domain.
 
@@ -36,11 +51,18 @@ def lower(
         The nodes, in order; the outputs of the last one are the results. None if the
         opset, the element types or symbolic sizes do not allow it.
     """
-    form = LOWERING.get(name)
+    if domain := domain_of(name):
+        refs = tuple([_argument(place, one) for place, one in enumerate(inputs)])
+        return (OnnxNode(name.removeprefix(f"{domain}:"), attributes, refs, domain),)
+    form, present = LOWERING.get(name), tuple([one for one in inputs if one is not None])
     if form is None or opset < OLDEST:
         return None
     try:
-        nodes = form(Lowering(name, attributes, inputs, outputs, opset))
+        nodes = form(Lowering(name, attributes, present, outputs, opset))
     except NotExpressibleError:
         return None
-    return nodes if all(allowed(node, inputs, opset) for node in nodes) else None
+    return nodes if all(allowed(node, present, opset) for node in nodes) else None
+
+
+def _argument(place: int, tensor: Tensor | None) -> Ref:
+    return Absent() if tensor is None else Arg(place)

@@ -322,3 +322,24 @@ def test_types_are_not_needed_for_export() -> None:
     assert graph.nodes[graph.outputs[0][1].node].outputs[0].dtype == "float32"
     assert Tensor("unknown", None) in [t for n in graph.nodes for t in n.outputs]
     agree(proto)
+
+
+def test_operators_of_other_domains_bring_their_import() -> None:
+    """A node of another domain is written as it is, absent arguments in the middle too."""
+    graph = to_graph(read(model([node("Relu", "x", "y")], X, Y)))
+    relu = next(at for at, one in enumerate(graph.nodes) if one.op == "Relu")
+    source = graph.nodes[relu].inputs[0]
+    other = Node(
+        "com.microsoft:BiasGelu",
+        (("alpha", 0.5), ("mode", "fast")),
+        (source, None, source),
+        graph.nodes[relu].outputs,
+    )
+    nodes = (*graph.nodes[:relu], other, *graph.nodes[relu + 1 :])
+    proto = to_proto(to_model(replace(graph, nodes=nodes)))
+    (written,) = proto.graph.node
+    assert (written.domain, written.op_type) == ("com.microsoft", "BiasGelu")
+    assert list(written.input) == ["x", "", "x"]
+    found = {one.name: helper.get_attribute_value(one) for one in written.attribute}
+    assert found == {"alpha": 0.5, "mode": b"fast"}
+    assert {one.domain: one.version for one in proto.opset_import}["com.microsoft"] == 1
