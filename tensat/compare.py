@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import onnx_ir as ir
 from rulesets.size import Poly
 from rulesets.store import load
 from tensat.check.feeds import Inputs, find_inputs
-from tensat.check.guard import time_in_turn
+from tensat.check.guard import Race, time_in_turn
 from tensat.comparison.row import (
     BACKTRACKING,
     GREEDY_DAG,
@@ -184,11 +185,7 @@ def _answers(
         if inputs is not None and options.measure:
             progress.stage("measure")
             feeds = inputs.feeds(options.seed)
-            for at, answer in enumerate(found):
-                if answer.path is not None:
-                    row = _raced(answer, path, feeds, options, runtime)
-                    found[at] = replace(answer, row=row)
-                progress.step(at + 1, total)
+            found = _measured(found, path, feeds, options, runtime, progress)
     return found, options.cost
 
 
@@ -205,14 +202,33 @@ def _inputs(
     return inputs, bind_sizes(graph, inputs.shapes, str(path), feeds, runtime)
 
 
-def _raced(
-    answer: Answer, path: Path, feeds: Feeds, options: CompareOptions, runtime: Runtime
-) -> Row:
+def _measured(
+    found: list[Answer],
+    path: Path,
+    feeds: Feeds,
+    options: CompareOptions,
+    runtime: Runtime,
+    progress: Progress,
+) -> list[Answer]:
+    """The answers with ratios of latencies; equal graphs run once and share theirs."""
+    races: dict[bytes, Race | Failure] = {}
+    timed = []
+    for at, answer in enumerate(found):
+        if answer.path is not None:
+            with Path(answer.path).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").digest()
+            if digest not in races:
+                races[digest] = time_in_turn(
+                    runtime, str(path), answer.path, feeds, threads=options.threads
+                )
+            answer = replace(answer, row=_raced(answer.row, races[digest]))
+        timed.append(answer)
+        progress.step(at + 1, len(found))
+    return timed
+
+
+def _raced(row: Row, race: Race | Failure) -> Row:
     """The row with the measured ratio of latencies."""
-    race = time_in_turn(
-        runtime, str(path), str(answer.path), feeds,
-        threads=options.threads,
-    )  # fmt: skip
     if isinstance(race, Failure):
-        return replace(answer.row, note=str(race))
-    return replace(answer.row, ratio=race.ratio, spread=race.spread)
+        return replace(row, note=str(race))
+    return replace(row, ratio=race.ratio, spread=race.spread)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -95,6 +97,38 @@ def test_results_are_timed_when_asked() -> None:
         assert row.ratio is not None
         assert row.ratio > 0
         assert row.spread is not None
+
+
+def test_equal_results_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches that end with the same graph share its ratio."""
+    module = importlib.import_module("tensat.compare")  # the package has the function
+    plain, raced = module.time_in_turn, []
+
+    def count(*arguments: Any, **keywords: Any) -> Any:
+        raced.append(arguments[2])
+        return plain(*arguments, **keywords)
+
+    monkeypatch.setattr(module, "time_in_turn", count)
+    options = replace(INSIDE, measure=True, searches=((1.0, 0),), rounds=(1,))
+    rows = compare(PROTO, options).rows
+    greedy, exact = (next(r for r in rows if r.method == m) for m in ("greedy-dag", "ilp"))
+    assert greedy.ratio == exact.ratio
+    assert len({row.ratio for row in rows[1:]}) == len(raced) < len(rows) - 1
+
+
+def test_costs_can_be_measured(tmp_path: Path) -> None:
+    """With `cpu` costs every search asks one table of operators timed here, once each."""
+    table_file = tmp_path / "costs.sqlite"
+    options = replace(INSIDE, cost="cpu", cost_db=table_file, isolated=True)
+    first, again = (compare(PROTO, options) for _ in range(2))
+    assert (first.source, len(first.rows)) == ("cpu", len(NAMES))
+    assert not any(row.note for row in first.rows)
+    assert table_file.stat().st_size > 0
+    assert [row.cost for row in again.rows] == [row.cost for row in first.rows]
+    ilp = first.ilp
+    assert ilp is not None
+    assert first.worse_than(ilp) == ()
+    assert 0 < ilp.cost <= first.rows[0].cost < 1
 
 
 def test_a_search_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
