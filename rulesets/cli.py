@@ -12,6 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from rulesets import audit as auditing
+from rulesets import deviation, manifest
 from rulesets.condition import describe
 from rulesets.errors import RulesetsError
 from rulesets.rule import Rule
@@ -54,6 +55,12 @@ def show_command(name: str, folder: Folder = None, seconds: Seconds = 10) -> Non
         console.print(f"  if {describe(condition)}")
     if rule.note:
         console.print(f"  note: {rule.note}")
+    measured = deviation.load_deviations().get(name) if folder is None else None
+    if measured is not None:
+        console.print(
+            f"  float32: {measured.sides:.1e} between the sides, "
+            f"{measured.float64:.1e} from float64 (relative to the largest value)"
+        )
     _print(rule, verify(rule, seconds=seconds))
 
 
@@ -92,6 +99,7 @@ def audit_command(
     rows = auditing.by_row(results)
     if write:
         auditing.write(place, rows)
+        manifest.write(place / manifest.FILE, manifest.manifest_of(place))
     kept = auditing.differences(load(place), rows)
     for text in kept:
         console.print(text)

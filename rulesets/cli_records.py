@@ -1,4 +1,7 @@
-"""Commands that renew what is recorded beside the rules: ``refute`` and others."""
+"""Commands that renew what is recorded beside the rules.
+
+``refute`` counterexamples of wrong rewrites, ``measure`` rounding, ``manifest`` counts.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +11,12 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from rulesets import refused
+from rulesets import deviation, manifest, refused
 from rulesets.errors import RulesetsError
-from rulesets.store import shipped_folder
+from rulesets.store import load, shipped_folder
 
 BAD_ARGUMENTS = 2
+SHOWN = 10
 
 console = Console()
 
@@ -22,6 +26,8 @@ Write = Annotated[bool, typer.Option("--write", help="write what is found")]
 def add_commands(app: typer.Typer) -> None:
     """Register the commands of this module."""
     app.command("refute")(refute_command)
+    app.command("measure")(measure_command)
+    app.command("manifest")(manifest_command)
 
 
 def refute_command(
@@ -67,3 +73,28 @@ def _again() -> tuple[list[refused.Refused], int]:
         failed += str(found) != row.counterexample
         rows.append(replace(row, counterexample=str(found)))
     return rows, failed
+
+
+def measure_command(write: Write = False) -> None:
+    """Measure again what rounding to float32 does to each shipped rule; the worst first."""
+    rules = load()
+    found = [(rule, deviation.measure(rule)) for rule in track(rules, console=console)]
+    for rule, one in sorted(found, key=lambda pair: -pair[1].sides)[:SHOWN]:
+        console.print(f"{one.sides:.1e} {rule.name} ({rule.float_tag})", markup=False)
+    same = sum(not one.sides for _, one in found)
+    console.print(f"{same} of {len(found)} rules have the same bits on both sides")
+    if write:
+        deviation.write(shipped_folder() / deviation.FILE, found)
+
+
+def manifest_command(write: Write = False) -> None:
+    """Compare the manifest with the files, or write it; exit code 1 if it is stale."""
+    place = shipped_folder() / manifest.FILE
+    versions = manifest.read(place).versions if place.exists() else {}
+    found = manifest.manifest_of(versions=versions)
+    if write:
+        manifest.write(place, found)
+    wrong = manifest.stale(manifest.read(place), found) if place.exists() else ["missing"]
+    for text in wrong:
+        console.print(text, markup=False)
+    raise typer.Exit(1 if wrong else 0)

@@ -220,7 +220,7 @@ def evaluate(
         which = (output,) if output else ()
         meaning = Numbers(len(shape), functions)
         value = operator.element(meaning, attributes, arguments, index, *which)
-        dtype = np.result_type(*arrays) if arrays else np.dtype("float64")
+        dtype = np.result_type(*arrays) if arrays else np.dtype(tensor.dtype)
         if tensor.dtype == "bool" or op == "Cast":
             dtype = np.dtype(tensor.dtype)
         elif op in ("Where", "Gather", "Pow"):

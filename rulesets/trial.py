@@ -35,7 +35,7 @@ class Node:
 
 
 class Trial:
-    """Applications with float64 values; a `Builder` for rules."""
+    """Applications with values; a `Builder` for rules."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -128,15 +128,30 @@ def bundles(rule: Rule, attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def built(
-    rule: Rule, instance: Instance, seed: int, scale: float = 1.0
+    rule: Rule,
+    instance: Instance,
+    seed: int,
+    scale: float = 1.0,
+    through: tuple[str, ...] = ("float64",),
 ) -> tuple[Trial, tuple[int, ...]]:
-    """Build the left sides of a rule without rest variables on an instance."""
+    """Build the left sides of a rule without rest variables on an instance.
+
+    Args:
+        rule: The rule.
+        instance: Shapes, constants and attributes.
+        seed: Of the values of the tensors.
+        scale: Their standard deviation.
+        through: Float types that the values are rounded to, one after the other; they are
+            computed in the last.
+    """
     rng = np.random.default_rng(seed)
     trial = Trial()
-    names = {
-        name: trial.leaf(random_value(sample, rng, scale), constant=sample.const)
-        for name, sample in instance.tensors.items()
-    }
+    names = {}
+    for name, sample in instance.tensors.items():
+        value = random_value(sample, rng, scale)
+        for dtype in through if value.dtype.kind == "f" else ():
+            value = value.astype(dtype)
+        names[name] = trial.leaf(value, constant=sample.const)
     match = Match(names, bundles(rule, instance.attributes))
 
     def build_term(term: Term, dtype: str) -> int:
@@ -151,7 +166,7 @@ def built(
             names[term.label] = handle
         return handle
 
-    return trial, tuple(build_term(side, "float64") for side in rule.lhs)
+    return trial, tuple(build_term(side, through[-1]) for side in rule.lhs)
 
 
 def deviations(
