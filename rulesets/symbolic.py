@@ -162,7 +162,9 @@ _ATTRIBUTES: Mapping[str, Callable[[Asked], Any]] = {
     "output_padding": _numbers(1, 0),
     "pads": _pads,
     "group": lambda asked: asked.symbol(),
-    "size": lambda asked: asked.symbol(),
+    **dict.fromkeys(("size", "rows", "cols"), lambda asked: asked.symbol()),
+    **dict.fromkeys(("lower", "upper"), lambda asked: asked.symbol(None, None)),
+    "dtype": lambda asked: asked.choose(("float32", "int64")),
     "starts": _offsets("starts"),
     "ends": _offsets("ends"),
     "steps": _offsets("steps"),
@@ -186,7 +188,7 @@ def _member(asked: Asked, name: str, position: int) -> Any:
         one = Asked(**{**vars(asked), "key": f"{asked.key}.{position}"})
         return one.choose(range(len(asked.shape)))
     if name in ("parts", "shape"):
-        return asked.symbol(position)
+        return asked.symbol()
     raise NotModelledError(f"one number of {name} of {asked.op}")
 
 
