@@ -1,8 +1,8 @@
 """The table of measured costs: one SQLite file that several processes may share.
 
-Write-ahead logging lets others read while one writes; every measurement is a transaction
-of its own or part of a short batch, so a process that is killed loses at most the last
-ones. A file that is not ours, or is damaged, is refused and never changed.
+Write-ahead logging lets others read while one writes; what is saved by one call is one
+transaction, so a process that is killed loses at most what it was just saving. Each row
+carries a check sum. `store_file` says how a file is made, looked at and refused.
 """
 
 from __future__ import annotations
@@ -11,31 +11,29 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tensat.errors import UsageError, one_line
+from tensat.costs.store_file import (
+    INSERT,
+    Row,
+    check_sum,
+    connect,
+    connect_to_read,
+    damaged,
+    explained,
+    in_memory,
+    transaction,
+)
 
-_APPLICATION = 0x7E25A700  # in the file's header: this database is ours
-_VERSION = 1
-_TABLE = """
-CREATE TABLE IF NOT EXISTS cost (
-    device TEXT NOT NULL, runtime TEXT NOT NULL, threads INTEGER NOT NULL,
-    signature TEXT NOT NULL,
-    seconds REAL, spread REAL NOT NULL, runs INTEGER NOT NULL, note TEXT NOT NULL,
-    measured REAL NOT NULL,
-    PRIMARY KEY (device, runtime, threads, signature)
-) WITHOUT ROWID
-"""
-_ATTEMPTS = 100
 _ASK_AT_ONCE = 400  # SQLite limits the variables of one statement
+_HERE = "device = ? AND runtime = ? AND threads = ?"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Setting:
     """Where a cost holds.
 
@@ -49,6 +47,10 @@ class Setting:
     runtime: str
     threads: int
 
+    def __str__(self) -> str:
+        plural = "" if self.threads == 1 else "s"
+        return f"{self.device} / {self.runtime} / {self.threads} thread{plural}"
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -59,12 +61,32 @@ class Record:
         spread: Relative spread of the repetitions.
         runs: Number of repetitions.
         note: Why it cannot run; empty otherwise.
+        measured: When, in whole seconds since 1970 UTC; 0 for the moment it is saved.
     """
 
     seconds: float
     spread: float = 0.0
     runs: int = 0
     note: str = ""
+    measured: float = field(default=0.0, compare=False)
+
+    def __post_init__(self) -> None:
+        assert self.seconds >= 0, f"a cost cannot be {self.seconds}"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What became of records that were merged into a store.
+
+    Attributes:
+        added: Of signatures that were not known.
+        replaced: Newer than those that were there.
+        kept: Not newer than those that were there, which stay.
+    """
+
+    added: int = 0
+    replaced: int = 0
+    kept: int = 0
 
 
 def default_path() -> Path:
@@ -94,29 +116,29 @@ class CostStore:
             patience: Seconds to wait while another process writes.
 
         Raises:
-            UsageError: The file is damaged, not a cost database, or of another version,
-                or it cannot be opened.
+            UsageError: The file is damaged, empty, not a cost database, or of a newer
+                format, or it cannot be opened; it was not changed.
         """
-        file = Path(path)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(file, timeout=patience, isolation_level=None)
-        except (OSError, sqlite3.Error) as error:
-            raise UsageError(f"cost database {file}: cannot open: {error}") from error
-        try:
-            with _explained(file):
-                _prepare(connection, file)
-        except BaseException:
-            connection.close()
-            raise
-        return CostStore(file, connection)
+        return CostStore(Path(path), connect(path, patience))
+
+    @staticmethod
+    def open_to_read(path: str | Path, patience: float = 30.0) -> CostStore:
+        """Open a database that exists; nothing can be saved to it.
+
+        A file that may be written is opened as `open` does, and brought to the present
+        format where it is older.
+
+        Raises:
+            UsageError: As for `open`, or there is no such file.
+        """
+        if os.access(path, os.W_OK) and os.access(Path(path).parent, os.W_OK):
+            return CostStore.open(path, patience)
+        return CostStore(Path(path), connect_to_read(path, patience))
 
     @staticmethod
     def in_memory() -> CostStore:
         """Return an empty store that ends with the process."""
-        connection = sqlite3.connect(":memory:", isolation_level=None)
-        connection.execute(_TABLE)
-        return CostStore(None, connection)
+        return CostStore(None, in_memory())
 
     @staticmethod
     def open_default() -> CostStore:
@@ -149,97 +171,105 @@ class CostStore:
         self._connection.close()
 
     def find(self, setting: Setting, signatures: Sequence[str]) -> dict[str, Record]:
-        """Return what is known about these signatures."""
+        """Return what is known about these signatures.
+
+        Raises:
+            UsageError: A row is not as it was written.
+        """
         result: dict[str, Record] = {}
         for start in range(0, len(signatures), _ASK_AT_ONCE):
             part = signatures[start : start + _ASK_AT_ONCE]
             marks = ",".join("?" * len(part))
-            question = (
-                "SELECT signature, seconds, spread, runs, note FROM cost WHERE device = ? "
-                f"AND runtime = ? AND threads = ? AND signature IN ({marks})"
-            )
-            values = (setting.device, setting.runtime, setting.threads, *part)
-            with _explained(self.path):
-                rows = self._connection.execute(question, values).fetchall()
-            for signature, seconds, spread, runs, note in rows:
-                known = math.inf if seconds is None else seconds
-                result[signature] = Record(known, spread, runs, note)
+            result |= self._read(setting, f"AND signature IN ({marks})", part)
         return result
+
+    def records(self, setting: Setting) -> dict[str, Record]:
+        """Return all that is known in a setting, ordered by signature.
+
+        Raises:
+            UsageError: A row is not as it was written.
+        """
+        return self._read(setting, "ORDER BY signature", ())
+
+    def settings(self) -> dict[Setting, int]:
+        """Return the settings of which something is known, and of how many signatures."""
+        question = (
+            "SELECT device, runtime, threads, count(*) FROM cost "
+            "GROUP BY device, runtime, threads ORDER BY device, runtime, threads"
+        )
+        with explained(self.path):
+            rows = self._connection.execute(question).fetchall()
+        return {Setting(*row[:3]): row[3] for row in rows}
 
     def save(self, setting: Setting, records: Mapping[str, Record]) -> None:
         """Store costs, replacing older ones of the same signatures, all or none."""
-        now = time.time()
-        rows = [
-            (
-                *(setting.device, setting.runtime, setting.threads, signature),
-                None if math.isinf(record.seconds) else record.seconds,
-                *(record.spread, record.runs, record.note, now),
-            )
-            for signature, record in records.items()
-        ]
-        with _explained(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany(
-                    "INSERT OR REPLACE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
-                )
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        with explained(self.path), transaction(self._connection):
+            self._put(setting, records)
+
+    def merge(self, records: Mapping[Setting, Mapping[str, Record]]) -> Merged:
+        """Store costs that are new or newer than what is there, all or none."""
+        added = replaced = kept = 0
+        with explained(self.path), transaction(self._connection):
+            for setting, given in records.items():
+                known = self.find(setting, list(given))
+                newer = {
+                    signature: record
+                    for signature, record in given.items()
+                    if signature not in known or record.measured > known[signature].measured
+                }
+                self._put(setting, newer)
+                fresh = len(newer.keys() - known.keys())
+                added += fresh
+                replaced += len(newer) - fresh
+                kept += len(given) - len(newer)
+        return Merged(added, replaced, kept)
+
+    def remove(self, settings: Iterable[Setting]) -> int:
+        """Remove all costs of some settings, all or none; return how many there were."""
+        count = 0
+        with explained(self.path), transaction(self._connection):
+            for setting in settings:
+                values = (setting.device, setting.runtime, setting.threads)
+                command = f"DELETE FROM cost WHERE {_HERE}"
+                count += self._connection.execute(command, values).rowcount
+        return count
 
     def __len__(self) -> int:
         """Return the number of costs in it, of all settings."""
-        with _explained(self.path):
+        with explained(self.path):
             count: int = self._connection.execute("SELECT count(*) FROM cost").fetchone()[0]
         return count
 
+    def _read(
+        self, setting: Setting, rest: str, values: Sequence[str]
+    ) -> dict[str, Record]:
+        key = (setting.device, setting.runtime, setting.threads)
+        question = f"SELECT * FROM cost WHERE {_HERE} {rest}"
+        with explained(self.path):
+            rows = self._connection.execute(question, (*key, *values)).fetchall()
+        result = {}
+        for *row, crc in rows:
+            if check_sum((*row,)) != crc:
+                raise damaged(self.path, "the check sum of a row is wrong")
+            seconds, *others = row[4:]
+            known = math.inf if seconds is None else seconds
+            result[row[3]] = Record(known, *others)
+        return result
 
-@contextmanager
-def _explained(path: Path | None) -> Iterator[None]:
-    """Turn SQLite's errors into one line with the file's name."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        kind = "is damaged or no cost database"
-        if isinstance(error, sqlite3.OperationalError):
-            kind = "cannot be used"
-        text = f"cost database {path} {kind} ({one_line(error)}); it was left as it is: "
-        raise UsageError(text + "name another file or move it away") from error
-
-
-def _prepare(connection: sqlite3.Connection, file: Path) -> None:
-    """Check that the file is ours, or empty, before anything is written to it."""
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if tables and application != _APPLICATION:
-        text = f"cost database {file} is an SQLite file of another program; "
-        raise UsageError(text + "it was left as it is: name another file")
-    if tables and version != _VERSION:
-        text = f"cost database {file} has format {version}, this program reads {_VERSION}; "
-        raise UsageError(text + "it was left as it is: name another file")
-    if tables and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-        text = f"cost database {file} is damaged; it was left as it is: "
-        raise UsageError(text + "name another file or move it away")
-    _log_ahead(connection)
-    connection.execute("PRAGMA synchronous = NORMAL")
-    if not tables:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
-        connection.execute(_TABLE)
-        connection.execute("COMMIT")
+    def _put(self, setting: Setting, records: Mapping[str, Record]) -> None:
+        now = time.time()
+        rows: list[Row] = [
+            (
+                *(setting.device, setting.runtime, setting.threads, signature),
+                None if math.isinf(record.seconds) else _real(record.seconds),
+                *(_real(record.spread), int(record.runs), record.note),
+                float(int(record.measured or now)),
+            )
+            for signature, record in records.items()
+        ]
+        self._connection.executemany(INSERT, [(*row, check_sum(row)) for row in rows])
 
 
-def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging; the switch itself does not wait for others."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-            time.sleep(0.02)
-        else:
-            return
+def _real(number: float) -> float:
+    """Return a number as SQLite gives it back, which knows no negative zero."""
+    return float(number) + 0.0

@@ -1,17 +1,15 @@
-"""The cost database keeps what it is given and refuses what is not its own."""
+"""The cost database keeps what it is given, by setting and signature."""
 
 from __future__ import annotations
 
 import math
-import sqlite3
-import subprocess
-import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tensat.costs.store import CostStore, Record, Setting, default_path
-from tensat.errors import UsageError
+from tensat.costs.store import CostStore, Merged, Record, Setting, default_path
 
 HERE = Setting("a processor", "a runtime 1", 1)
 
@@ -51,64 +49,6 @@ def test_many_signatures_are_asked_at_once() -> None:
     assert found["2999"].seconds == 2999.0
 
 
-def test_a_damaged_file_is_refused_and_left_alone(tmp_path: Path) -> None:
-    """Bytes that are no database stay as they are."""
-    path = tmp_path / "costs.sqlite"
-    path.write_bytes(b"this is no database, and long enough to be looked at" * 20)
-    before = path.read_bytes()
-    with pytest.raises(UsageError, match=r"costs\.sqlite is damaged or no cost database"):
-        CostStore.open(path)
-    assert path.read_bytes() == before
-
-
-def test_a_truncated_database_is_refused(tmp_path: Path) -> None:
-    """A file of ours that lost its end is not used."""
-    path = tmp_path / "costs.sqlite"
-    with CostStore.open(path) as store:
-        store.save(HERE, {f"signature number {k}": Record(1.0) for k in range(2000)})
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UsageError, match="left as it is"):
-        CostStore.open(path)
-
-
-def test_a_foreign_database_is_refused_and_left_alone(tmp_path: Path) -> None:
-    """An SQLite file of another program stays as it is."""
-    path = tmp_path / "costs.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE cost (x)")
-    connection.commit()
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(UsageError, match="an SQLite file of another program"):
-        CostStore.open(path)
-    assert path.read_bytes() == before
-
-
-def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    """The text names the path."""
-    with pytest.raises(UsageError, match=r"cost database .* cannot"):
-        CostStore.open(tmp_path)
-
-
-def test_two_processes_write_to_one_database(tmp_path: Path) -> None:
-    """Neither gets a lock error and no row is lost."""
-    path = tmp_path / "costs.sqlite"
-    program = """
-import sys
-from tensat.costs.store import CostStore, Record, Setting
-with CostStore.open(sys.argv[1]) as store:
-    for k in range(100):
-        store.save(Setting("d", "r", 1), {f"{sys.argv[2]} {k}": Record(1.0)})
-"""
-    children = [
-        subprocess.Popen([sys.executable, "-c", program, str(path), name]) for name in "ab"
-    ]
-    assert [child.wait(timeout=60) for child in children] == [0, 0]
-    with CostStore.open(path) as store:
-        assert len(store) == 200
-
-
 def test_the_cache_folder_of_the_user_is_respected(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -118,3 +58,69 @@ def test_the_cache_folder_of_the_user_is_respected(
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert default_path().parts[-3:] == (".cache", "tensat", "costs.sqlite")
     CostStore.in_memory().close()
+
+
+def test_settings_are_listed_in_order() -> None:
+    """With the number of costs in each; a setting without costs is none."""
+    other = Setting("a processor", "a runtime 1", 2)
+    with CostStore.in_memory() as store:
+        assert store.settings() == {}
+        store.save(other, {"a": Record(1.0), "b": Record(2.0)})
+        store.save(HERE, {"a": Record(3.0)})
+        assert list(store.settings().items()) == [(HERE, 1), (other, 2)]
+        assert list(store.records(other)) == ["a", "b"]
+        assert str(other) == "a processor / a runtime 1 / 2 threads"
+
+
+def test_removing_leaves_other_settings_alone() -> None:
+    """The number of rows removed comes back."""
+    other = Setting("a processor", "a runtime 1", 2)
+    with CostStore.in_memory() as store:
+        store.save(HERE, {"a": Record(1.0), "b": Record(2.0)})
+        store.save(other, {"a": Record(3.0)})
+        assert store.remove([HERE]) == 2
+        assert store.settings() == {other: 1}
+
+
+def test_the_date_is_that_of_saving_unless_it_is_given() -> None:
+    """In whole seconds, so that exports give it back exactly."""
+    with CostStore.in_memory() as store:
+        before = int(time.time())
+        store.save(HERE, {"now": Record(1.0), "then": Record(1.0, measured=1234.0)})
+        found = store.records(HERE)
+    assert before <= found["now"].measured <= time.time()
+    assert found["now"].measured == int(found["now"].measured)
+    assert found["then"].measured == 1234.0
+
+
+def test_merging_takes_what_is_newer() -> None:
+    """Older and equally old costs do not replace those that are there."""
+    with CostStore.in_memory() as store:
+        store.save(HERE, {name: Record(1.0, measured=50.0) for name in "abc"})
+        given = {
+            "a": Record(2.0, measured=49.0),
+            "b": Record(2.0, measured=50.0),
+            "c": Record(2.0, measured=51.0),
+            "d": Record(2.0, measured=1.0),
+        }
+        assert store.merge({HERE: given}) == Merged(added=1, replaced=1, kept=2)
+        seconds = {name: found.seconds for name, found in store.records(HERE).items()}
+        assert seconds == {"a": 1.0, "b": 1.0, "c": 2.0, "d": 2.0}
+        assert store.merge({HERE: given}) == Merged(kept=4)
+
+
+def test_numbers_of_any_kind_come_back_as_floats() -> None:
+    """NumPy's numbers, whole ones and negative zero pass the check sum."""
+    record = Record(np.float64(0.5), -0.0, np.int64(3))  # type: ignore[arg-type]
+    with CostStore.in_memory() as store:
+        store.save(HERE, {"a": record, "b": Record(2)})
+        found = store.records(HERE)
+    assert found == {"a": Record(0.5, 0.0, 3), "b": Record(2.0)}
+    assert type(found["b"].seconds) is float
+
+
+@pytest.mark.parametrize("seconds", [-1e-9, math.nan])
+def test_a_cost_is_never_negative(seconds: float) -> None:
+    """Such a record cannot be made."""
+    with pytest.raises(AssertionError, match="a cost cannot be"):
+        Record(seconds)
