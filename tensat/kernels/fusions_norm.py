@@ -1,0 +1,167 @@
+"""Fusions into normalizations.
+
+What ONNX Runtime 1.32 does to float32 models on CPU at its highest level:
+
+- A sum of two tensors of rank 3 and equal shape, normalized over the last axis:
+  SkipLayerNormalization. That kernel is a loop over single numbers, several times slower
+  than Add and LayerNormalization by themselves (Sum instead of Add escapes it).
+- LayerNormalization and root-mean-square normalization written out with Pow, over the last
+  axis, gains and biases of one axis: one kernel. With Mul for the square they stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tensat.costs.source import Argument, Signature
+from tensat.kernels.fusions_reading import (
+    argument,
+    canonical,
+    chained,
+    contributed,
+    divided,
+    is_near,
+    is_number,
+    maker,
+    result,
+    single_precision,
+    spellings,
+    uses,
+)
+from tensat.kernels.kernel import Application, Fusion, Members, Tree
+
+
+def skip_layer_norm(members: Members) -> tuple[Signature, ...] | None:
+    """Return SkipLayerNormalization for a normalized sum."""
+    norm, total = members
+    a, b = argument(total, 0), argument(total, 1)
+    if not chained(members) or len(a.dims) != 3 or a.dims != b.dims:
+        return None
+    weights = norm.inputs[1:]
+    if norm.attributes["axis"] != 2 or any(
+        one is not None and one.dims != a.dims[2:] for one in weights
+    ):
+        return None
+    inputs = (a, b, *weights)
+    epsilon = norm.attributes["epsilon"]
+    return (contributed("SkipLayerNormalization", inputs, norm.outputs, epsilon=epsilon),)
+
+
+def _over_last_axis(reduction: Application) -> bool:
+    last = len(argument(reduction, 0).dims) - 1
+    attributes = reduction.attributes
+    return attributes["axes"] == (last,) and attributes["keepdims"] == 1
+
+
+def _square(power: Application) -> bool:
+    return is_near(argument(power, 1), 2.0)
+
+
+def _epsilon(members: Members, root: Application) -> tuple[Application, float] | None:
+    """Return the mean and the number that are added under a root."""
+    total = maker(members, root, 0)
+    found = None if total is None else divided(members, total, "ReduceMean")
+    if total is None or found is None:
+        return None
+    mean, place = found
+    number = argument(total, place)
+    if not is_number(number) or number.value is None:
+        return None
+    return mean, number.value
+
+
+def _scaled_quotient(
+    members: Members, scaling: Application
+) -> tuple[Application, Argument] | None:
+    """Return the quotient and the gain that a Mul multiplies."""
+    found = divided(members, scaling, "Div")
+    if found is None:
+        return None
+    quotient, place = found
+    gain = argument(scaling, place)
+    fits = gain.dims == argument(quotient, 0).dims[-1:] and len(gain.dims) == 1
+    return (quotient, gain) if fits else None
+
+
+def _variance(members: Members, quotient: Application) -> tuple[Application, float] | None:
+    """Return the square under the root that divides, and what is added to its mean."""
+    root = maker(members, quotient, 1)
+    found = None if root is None else _epsilon(members, root)
+    if found is None or not _over_last_axis(found[0]):
+        return None
+    square = maker(members, found[0], 0)
+    if square is None or not _square(square):
+        return None
+    return square, found[1]
+
+
+def rms_norm(members: Members) -> tuple[Signature, ...] | None:
+    """Return RMSNormalization for x / sqrt(mean(x ^ 2) + epsilon) * gain."""
+    scaled = _scaled_quotient(members, members[0]) if chained(members) else None
+    if scaled is None:
+        return None
+    quotient, gain = scaled
+    found = _variance(members, quotient)
+    if found is None or found[0].children[0] != quotient.children[0]:
+        return None
+    x = argument(quotient, 0)
+    return (
+        canonical(
+            "RMSNormalization", (x, gain), members[0].outputs,
+            axis=len(x.dims) - 1, epsilon=found[1],
+        ),
+    )  # fmt: skip
+
+
+def layer_norm(members: Members) -> tuple[Signature, ...] | None:
+    """Return LayerNormalization for (d / sqrt(mean(d ^ 2) + epsilon)) * gain + bias.
+
+    There d is x - mean(x): one value with two users.
+    """
+    root = members[0]
+    product = divided(members, root, "Mul")
+    scaled = None if product is None else _scaled_quotient(members, product[0])
+    if product is None or scaled is None or not single_precision(members):
+        return None
+    bias, (quotient, gain) = argument(root, product[1]), scaled
+    centred, found = maker(members, quotient, 0), _variance(members, quotient)
+    if centred is None or found is None or found[0].children[0] != centred.value:
+        return None
+    mean = maker(members, centred, 1)
+    if mean is None or mean.children[0] != centred.children[0]:
+        return None
+    counts = [uses(members, one.value) for one in members[1:] if one is not centred]
+    if any(count != 1 for count in counts) or not _over_last_axis(mean):
+        return None
+    x = argument(mean, 0)
+    if bias.dims != gain.dims or result(root).dims != x.dims:
+        return None
+    return (
+        canonical(
+            "LayerNormalization", (x, gain, bias), root.outputs,
+            axis=len(x.dims) - 1, epsilon=found[1],
+        ),
+    )  # fmt: skip
+
+
+def _quotients(dividend: tuple[Tree, ...] | None) -> tuple[Tree, ...]:
+    mean = (Tree("ReduceMean", ((0, Tree("Pow")),)),)
+    roots = spellings("Sqrt", spellings("Add", mean, None))
+    return spellings("Div", dividend, roots)
+
+
+_CENTRED = spellings("Sub", None, (Tree("ReduceMean"),))
+_LAYER = spellings("Add", spellings("Mul", _quotients(_CENTRED), None), None)
+_RMS = spellings("Mul", _quotients(None), None)
+_PARTS: tuple[
+    tuple[str, tuple[Tree, ...], Callable[[Members], tuple[Signature, ...] | None]], ...
+] = (
+    ("layer norm written out", _LAYER, layer_norm),
+    ("root-mean-square norm written out", _RMS, rms_norm),
+)
+
+FUSIONS: tuple[Fusion, ...] = (
+    Fusion("normalized sum", Tree("LayerNormalization", ((0, Tree("Add")),)),
+           skip_layer_norm),
+    *[Fusion(name, tree, plain) for name, trees, plain in _PARTS for tree in trees],
+)  # fmt: skip
