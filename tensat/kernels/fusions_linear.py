@@ -119,13 +119,11 @@ def transposition(perm: Sequence[int]) -> tuple[bool, bool] | None:
         last is moved in front of the others.
     """
     rank = len(perm)
-    last = {
-        (rank - 1, rank - 2): (True, False),
-        (0, rank - 1): (False, True),
-        (rank - 1, 0): (True, True),
-    }
+    last = {(rank - 1, rank - 2): (True, False)}
+    if rank > 2:
+        last.update({(0, rank - 1): (False, True), (rank - 1, 0): (True, True)})
     found = last.get(tuple(perm[-2:]))
-    if found is None or (found[1] and rank < 3):
+    if found is None:
         return None
     first = 1 if found[1] else 0
     return found if tuple(perm[:-2]) == tuple(range(first, first + rank - 2)) else None

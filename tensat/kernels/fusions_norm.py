@@ -6,7 +6,8 @@ What ONNX Runtime 1.32 does to float32 models on CPU at its highest level:
   SkipLayerNormalization. That kernel is a loop over single numbers, several times slower
   than Add and LayerNormalization by themselves (Sum instead of Add escapes it).
 - LayerNormalization and root-mean-square normalization written out with Pow, over the last
-  axis, gains and biases of one axis: one kernel. With Mul for the square they stay apart.
+  of several axes, gains and biases of one axis: one kernel. With Mul for the square they
+  stay apart.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def skip_layer_norm(members: Members) -> tuple[Signature, ...] | None:
 def _over_last_axis(reduction: Application) -> bool:
     last = len(argument(reduction, 0).dims) - 1
     attributes = reduction.attributes
-    return attributes["axes"] == (last,) and attributes["keepdims"] == 1
+    return attributes["axes"] == (last,) and attributes["keepdims"] == 1 and last > 0
 
 
 def _square(power: Application) -> bool:

@@ -1,0 +1,146 @@
+"""Normalizations of sums and normalizations written out, as the runtime fuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tensat.kernels.sketch import Sketch, claims, ran, wanted
+
+type Drawing = Callable[[Sketch], int]
+SHAPE = (2, 3, 8)
+
+
+def normalized_sum(
+    *dims: int, other: tuple[int, ...] | None = None, op: str = "Add", axis: int = -1
+) -> Drawing:
+    """LayerNormalization of a sum."""
+
+    def draw(s: Sketch) -> int:
+        total = s.apply(op, s.input(*dims), s.input(*(other or dims)))
+        place = axis % len(dims)
+        weights = [s.constant(*dims[place:]) for _ in range(2)]
+        return s.apply("LayerNormalization", total, *weights, axis=place, epsilon=1e-3)
+
+    return draw
+
+
+def without_bias(s: Sketch) -> int:
+    """LayerNormalization without bias of a sum."""
+    total = s.apply("Add", s.input(*SHAPE), s.constant(*SHAPE))
+    return s.apply("LayerNormalization", total, s.constant(8), axis=2)
+
+
+def root_mean_square(
+    s: Sketch, x: int, square: str, axes: tuple[int, ...], swapped: bool
+) -> int:
+    """The root of the mean of squares plus a number."""
+    squares = s.apply("Pow", x, s.number(2.0)) if square == "Pow" else s.apply("Mul", x, x)
+    mean = s.apply("ReduceMean", squares, axes=axes, keepdims=1)
+    pair = mean, s.number(1e-4)
+    return s.apply("Sqrt", s.apply("Add", *(pair[::-1] if swapped else pair)))
+
+
+def rms(
+    *dims: int,
+    square: str = "Pow",
+    axes: tuple[int, ...] | None = None,
+    gain: tuple[int, ...] | None = None,
+    swapped: bool = False,
+) -> Drawing:
+    """Root-mean-square normalization written out."""
+
+    def draw(s: Sketch) -> int:
+        x = s.input(*dims)
+        below = root_mean_square(s, x, square, axes or (len(dims) - 1,), swapped)
+        pair = s.apply("Div", x, below), s.constant(*(gain or dims[-1:]))
+        return s.apply("Mul", *(pair[::-1] if swapped else pair))
+
+    return draw
+
+
+def layer(
+    *dims: int,
+    square: str = "Pow",
+    axes: tuple[int, ...] | None = None,
+    gain: tuple[int, ...] | None = None,
+    swapped: bool = False,
+) -> Drawing:
+    """Layer normalization written out."""
+
+    def draw(s: Sketch) -> int:
+        x, over = s.input(*dims), axes or (len(dims) - 1,)
+        centred = s.apply("Sub", x, s.apply("ReduceMean", x, axes=over, keepdims=1))
+        below = root_mean_square(s, centred, square, over, swapped)
+        weights = gain or dims[-1:]
+        pair = s.apply("Div", centred, below), s.constant(*weights)
+        pair = s.apply("Mul", *(pair[::-1] if swapped else pair)), s.constant(*weights)
+        return s.apply("Add", *(pair[::-1] if swapped else pair))
+
+    return draw
+
+
+FUSED: dict[str, Drawing] = {
+    "sum": normalized_sum(*SHAPE),
+    "sum without bias": without_bias,
+    "rms": rms(*SHAPE),
+    "rms, arguments swapped": rms(*SHAPE, swapped=True),
+    "rms of a matrix": rms(3, 8),
+    "layer": layer(*SHAPE),
+    "layer, arguments swapped": layer(*SHAPE, swapped=True),
+    "layer of rank 4": layer(2, 3, 2, 8),
+}
+
+
+@pytest.mark.parametrize("opset", [11, 17, 21])
+@pytest.mark.parametrize("draw", FUSED.values(), ids=FUSED)
+def test_runtime_runs_what_the_fusion_says(
+    draw: Drawing, opset: int, tmp_path: Path
+) -> None:
+    """Operators, attributes and shapes of the nodes that are left are the signatures'."""
+    sketch = Sketch(opset)
+    root = draw(sketch)
+    _, signatures = next(claims(sketch, root))
+    assert ran(sketch, [root], tmp_path / "m.onnx") == [wanted(s) for s in signatures]
+
+
+APART: dict[str, Drawing] = {
+    "sum of rank 2": normalized_sum(3, 8),
+    "sum of rank 4": normalized_sum(1, *SHAPE),
+    "sum that broadcasts": normalized_sum(*SHAPE, other=(1, 3, 8)),
+    "sum of another rank": normalized_sum(*SHAPE, other=(3, 8)),
+    "sum over two axes": normalized_sum(*SHAPE, axis=1),
+    "Sum": normalized_sum(*SHAPE, op="Sum"),
+    "rms of a vector": rms(8),
+    "layer of a vector": layer(8),
+    "rms with Mul": rms(*SHAPE, square="Mul"),
+    "rms over two axes": rms(*SHAPE, axes=(1, 2), gain=(3, 8)),
+    "rms over another axis": rms(*SHAPE, axes=(1,)),
+    "rms with a gain of three axes": rms(*SHAPE, gain=(1, 1, 8)),
+    "layer with Mul": layer(*SHAPE, square="Mul"),
+    "layer over two axes": layer(*SHAPE, axes=(1, 2), gain=(3, 8)),
+    "layer over another axis": layer(*SHAPE, axes=(1,)),
+    "layer with a gain of three axes": layer(*SHAPE, gain=(1, 1, 8)),
+}
+
+
+@pytest.mark.parametrize("draw", APART.values(), ids=APART)
+def test_runtime_keeps_apart_what_no_fusion_claims(draw: Drawing, tmp_path: Path) -> None:
+    """Where a condition fails, no fusion claims the root and every operator is left."""
+    sketch = Sketch()
+    root = draw(sketch)
+    assert not list(claims(sketch, root))
+    left = [one.op for one in ran(sketch, [root], tmp_path / "m.onnx")]
+    assert sorted(left) == sorted(one.op for one in sketch.made.values())
+
+
+@pytest.mark.parametrize("draw", [normalized_sum(*SHAPE)], ids=["sum"])
+def test_sum_that_is_used_again_is_not_fused(draw: Drawing, tmp_path: Path) -> None:
+    """The kernel would have to give two results: whoever chooses it knows its users."""
+    sketch = Sketch()
+    root = draw(sketch)
+    total = sketch.made[root].children[0]
+    left = [one.op for one in ran(sketch, [root, total], tmp_path / "m.onnx")]
+    assert left == ["Add", "LayerNormalization"]
