@@ -1,6 +1,7 @@
 """Lowering: a canonical operator becomes ONNX nodes of a given opset, if it can.
 
-An operator that only one runtime has is named ``domain:Type``; it is written as it is.
+An operator that only one runtime has is named ``domain:Type``; it is written as it is. A
+composite operator that the opset does not have yet is written out.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ from tensat.onnx_forms.call import (
     Ref,
 )
 from tensat.onnx_forms.form import Lower
-from tensat.onnx_forms.schema import OLDEST, allowed
+from tensat.onnx_forms.schema import OLDEST, allowed, schema_of
+from tensat.onnx_forms.written_out import WRITTEN_OUT
 
 LOWERING: Mapping[str, Lower] = {
     name: form
@@ -55,6 +57,8 @@ def lower(
         refs = tuple([_argument(place, one) for place, one in enumerate(inputs)])
         return (OnnxNode(name.removeprefix(f"{domain}:"), attributes, refs, domain),)
     form, present = LOWERING.get(name), tuple([one for one in inputs if one is not None])
+    if schema_of(name, opset) is None:
+        form = WRITTEN_OUT.get(name, form)
     if form is None or opset < OLDEST:
         return None
     try:

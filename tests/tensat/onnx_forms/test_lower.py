@@ -26,10 +26,6 @@ FIRST = {
     "Expand": 8,
     "Round": 11,
     **dict.fromkeys(("LessOrEqual", "GreaterOrEqual"), 12),
-    "HardSwish": 14,
-    "LayerNormalization": 17,
-    "Gelu": 20,
-    "RMSNormalization": 23,
 }
 
 
@@ -70,12 +66,12 @@ _APPLIED = [case for case in CASES if _plain(case)]
 
 @pytest.mark.parametrize("case", _APPLIED, ids=str)
 def test_raising_what_was_lowered_gives_the_operator_back(case: Case) -> None:
-    """At every opset that can write it, reading it back gives the same operator."""
+    """At every opset that has it, reading it back gives the same operator."""
     found = 0
     for opset in OPSETS:
         nodes = _written(case, opset)
-        if nodes is None:
-            continue
+        if nodes is None or schema_of(case.name, opset) is None:
+            continue  # not at all, or written out
         found += 1
         assert len(nodes) == 1
         raised = raise_call(_call(case, nodes[0], opset))
