@@ -32,14 +32,17 @@ class Composite:
     given: Mapping[str, object] = field(default_factory=dict)
 
     def attributes(self) -> Attributes:
+        """All its attributes."""
         return complete(OPERATORS[self.name], self.given)  # type: ignore[arg-type]
 
     def written(self, opset: int, dtype: str = "float32") -> tuple[OnnxNode, ...] | None:
+        """Its nodes at an opset."""
         inputs = tuple(Tensor(dtype, shape) for shape in self.shapes)
         outputs = OPERATORS[self.name].infer(self.attributes(), inputs)
         return lower(self.name, self.attributes(), inputs, outputs, opset)
 
     def model(self, opset: int, dtype: str = "float32") -> onnx.ModelProto:
+        """A model of its nodes at an opset."""
         nodes = self.written(opset, dtype)
         assert nodes is not None
         inputs = tuple(Tensor(dtype, shape) for shape in self.shapes)
