@@ -1,4 +1,4 @@
-"""Small graphs of canonical operators, what fusions say of them, and what the runtime does."""
+"""Small graphs of canonical operators: what fusions say, and what the runtime does."""
 
 from __future__ import annotations
 
