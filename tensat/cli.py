@@ -73,11 +73,15 @@ def optimize(
         int, typer.Option(help="e-nodes at which the e-graph stops")
     ] = 50_000,
     cost: Annotated[
-        str, typer.Option(metavar="cpu|roofline", help="where costs come from")
+        str, typer.Option(metavar="cpu|table|roofline", help="where costs come from")
     ] = "cpu",
     cost_db: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="measured costs; default: user's cache"),
+    ] = None,
+    cost_table: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="recorded costs of any device, for --cost table"),
     ] = None,
     measure: Annotated[
         bool,
@@ -115,6 +119,7 @@ def optimize(
             max_nodes=max_nodes,
             cost=cost,
             cost_db=cost_db,
+            cost_table=cost_table,
             measure=measure,
             skip=tuple(skip or ()),
             only_proved=only_proved,

@@ -27,9 +27,15 @@ Shapes = Annotated[
 ]
 Seconds = Annotated[float, typer.Option(help="time for the search")]
 MaxNodes = Annotated[int, typer.Option(help="e-nodes at which the e-graph stops")]
-Cost = Annotated[str, typer.Option(metavar="cpu|roofline", help="where costs come from")]
+Cost = Annotated[
+    str, typer.Option(metavar="cpu|table|roofline", help="where costs come from")
+]
 CostDb = Annotated[
     Path | None, typer.Option(metavar="FILE", help="measured costs; default: user's cache")
+]
+CostTable = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="recorded costs of any device, for --cost table"),
 ]
 Skip = Annotated[
     list[str] | None, typer.Option(metavar="RULE", help="do not use this rule")
@@ -63,6 +69,7 @@ def explain(
     max_nodes: MaxNodes = 50_000,
     cost: Cost = "cpu",
     cost_db: CostDb = None,
+    cost_table: CostTable = None,
     skip: Skip = None,
     only_proved: OnlyProved = False,
     seed: Seed = 0,
@@ -78,7 +85,15 @@ def explain(
         rules = load()
         asked = [named(rules, name) for name in why_not or ()]
         options = _options(
-            input_shape, seconds, max_nodes, cost, cost_db, skip, only_proved, seed
+            input_shape,
+            seconds,
+            max_nodes,
+            cost,
+            cost_db,
+            cost_table,
+            skip,
+            only_proved,
+            seed,
         )
         used = {rule.name for rule in select_rules(rules, options.skip, only_proved)}
         result = _search(model, options)
@@ -109,6 +124,7 @@ def egraph(
     max_nodes: MaxNodes = 50_000,
     cost: Cost = "cpu",
     cost_db: CostDb = None,
+    cost_table: CostTable = None,
     skip: Skip = None,
     only_proved: OnlyProved = False,
     seed: Seed = 0,
@@ -123,7 +139,15 @@ def egraph(
         from tensat.model.put_file import put_file
 
         options = _options(
-            input_shape, seconds, max_nodes, cost, cost_db, skip, only_proved, seed
+            input_shape,
+            seconds,
+            max_nodes,
+            cost,
+            cost_db,
+            cost_table,
+            skip,
+            only_proved,
+            seed,
         )
         result = _search(model, options)
         if result.found is None:
@@ -145,6 +169,7 @@ def _options(
     max_nodes: int,
     cost: str,
     cost_db: Path | None,
+    cost_table: Path | None,
     skip: list[str] | None,
     only_proved: bool,
     seed: int,
@@ -158,6 +183,7 @@ def _options(
         max_nodes=max_nodes,
         cost=cost,
         cost_db=cost_db,
+        cost_table=cost_table,
         measure=False,
         skip=tuple(skip or ()),
         only_proved=only_proved,

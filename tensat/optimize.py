@@ -25,10 +25,8 @@ from rulesets.rule import TIERS, Rule
 from rulesets.store import load
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.check.guard import Verdict, judge
-from tensat.costs.cpu import CpuCosts
-from tensat.costs.roofline import Roofline
+from tensat.cost_sources import cost_source, counts_of
 from tensat.costs.source import CostSource
-from tensat.costs.store import CostStore
 from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError, InternalError, UnsoundRuleError, UsageError
 from tensat.explain import explain
@@ -172,6 +170,7 @@ class _Job:
     runtime: Runtime
     folder: Path
     path: Path
+    counts: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> Result:
         """Run the stages."""
@@ -208,17 +207,16 @@ class _Job:
 
     @contextmanager
     def costs(self) -> Iterator[CostSource]:
-        """The cost source that the options name."""
-        if self.options.cost == "roofline":
-            yield Roofline()
-            return
-        with self.store() as store:
-            yield CpuCosts(store, self.runtime, threads=self.options.threads)
-
-    def store(self) -> CostStore:
-        """The database of measured costs."""
-        file = self.options.cost_db
-        return CostStore.open_default() if file is None else CostStore.open(file)
+        """The cost source that the options name; what it did is noted afterwards."""
+        options = self.options
+        with cost_source(
+            options.cost, self.runtime, database=options.cost_db,
+            table=options.cost_table, threads=options.threads,
+        ) as source:  # fmt: skip
+            try:
+                yield source
+            finally:
+                self.counts.update(counts_of(source))
 
     def rebuild(self, plan: Plan) -> ir.Model:
         """The planned graph as a model, constant parts computed."""
@@ -305,7 +303,7 @@ class _Job:
             extraction=plan.extraction_record() if plan else {},
             rules=plan.rules if plan else {},
             opaque=dict(opaque.most_common()),
-            costs={"source": self.options.cost},
+            costs={"source": self.options.cost, **self.counts},
             stages=dict(self.clock.seconds),
             versions=versions(),
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tensat.errors import UsageError
 
-COSTS = ("cpu", "roofline")
+COSTS = ("cpu", "table", "roofline")
 """Cost sources that an option can name."""
 
 
@@ -25,8 +25,11 @@ class Options:
         max_nodes: E-nodes at which saturation stops.
         iterations: Steps of saturation at most.
         multi_iterations: Steps in which multi-pattern rules run.
-        cost: ``cpu`` (operators measured in ONNX Runtime) or ``roofline`` (estimated).
+        cost: ``cpu`` (operators measured in ONNX Runtime), ``table`` (recorded, of any
+            device) or ``roofline`` (estimated).
         cost_db: File of measured costs; None is the user's cache folder.
+        cost_table: File of recorded costs, as ``tensat costs export`` writes it, or a
+            database; for ``table`` only.
         measure: Whether to time the result against the original. Without it the result
             is judged by predicted cost, and still checked to compute the same.
         skip: Names of rules that must not be used.
@@ -42,6 +45,7 @@ class Options:
     multi_iterations: int = 1
     cost: str = "cpu"
     cost_db: Path | None = None
+    cost_table: Path | None = None
     measure: bool = True
     skip: tuple[str, ...] = ()
     only_proved: bool = False
@@ -51,6 +55,11 @@ class Options:
     def __post_init__(self) -> None:
         if self.cost not in COSTS:
             raise UsageError(f"cost {self.cost!r} is unknown; possible: {', '.join(COSTS)}")
+        if (self.cost == "table") != (self.cost_table is not None):
+            raise UsageError(
+                f"cost {self.cost!r} with cost_table {self.cost_table}: 'table' needs a "
+                "file, and only 'table' has one"
+            )
         for name in ("seconds", "max_nodes", "iterations", "threads"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)}")

@@ -38,7 +38,16 @@ def render(report: Report) -> RenderableType:
     )
     table.add_row("predicted", *_times(before.predicted_seconds, after.predicted_seconds))
     table.add_row("measured", *_times(before.measured_seconds, after.measured_seconds))
-    return Group(table, Text(), sentence)
+    return Group(table, Text(), sentence, *_cost_lines(report))
+
+
+def _cost_lines(report: Report) -> list[Text]:
+    """How much of a recorded table's answers was estimated."""
+    if report.costs.get("source") != "table" or not report.costs.get("scaled"):
+        return []
+    known = report.costs.get("known", 0) + report.costs.get("refused", 0)
+    text = f"The cost table holds {known} of {known + report.costs['scaled']} operators; "
+    return [Text(f"{text}the others were estimated by its own costs.", style="yellow")]
 
 
 def _operator_rows(report: Report) -> list[tuple[str, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from tensat.options import COSTS, Options
     ("given", "text"),
     [
         pytest.param({"cost": "gpu"}, "'gpu' is unknown; possible: cpu", id="cost"),
+        pytest.param({"cost": "table"}, "cost_table None: 'table' needs a", id="no table"),
+        pytest.param({"cost_table": Path("t")}, "only 'table' has one", id="a table"),
         pytest.param({"seconds": 0}, "seconds must be positive, not 0", id="no time"),
         pytest.param({"seconds": -1.0}, "seconds must be positive", id="negative time"),
         pytest.param({"seconds": float("nan")}, "seconds must be positive", id="NaN"),
@@ -35,7 +38,8 @@ def test_bad_values_are_refused(given: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize("cost", COSTS)
 def test_good_values_are_kept(cost: str) -> None:
     """An option is what was given."""
-    options = Options(cost=cost, seconds=1.5, multi_iterations=0, seed=7)
+    table = Path("t") if cost == "table" else None
+    options = Options(cost=cost, cost_table=table, seconds=1.5, multi_iterations=0, seed=7)
     assert (options.cost, options.seconds, options.seed) == (cost, 1.5, 7)
 
 
