@@ -21,7 +21,12 @@ ORDER = {
 LIBRARIES = {
     "egglog": {"tensat.egraph.engine"},
     "ortools": {"extraction"},
-    "onnxruntime": {"tensat.runtime.timing", "tensat.runtime.worker"},
+    "onnxruntime": {
+        "tensat.cuda.cupy_device",
+        "tensat.runtime.timing",
+        "tensat.runtime.worker",
+    },
+    "cupy": {"tensat.cuda.cupy_device"},
     "typer": {
         "tensat.cli",
         "tensat.cli_compare",

@@ -1,0 +1,284 @@
+"""Costs measured on a GPU: each operator timed in ONNX Runtime's CUDA provider.
+
+Known signatures come from the store. The others are timed, the operators that are estimated
+to be expensive first but each kind of operator in turn, and each is saved as soon as it is
+measured. What cannot be timed gets an estimate, scaled by how far the estimates of the same
+operator were off. Where CuPy has a kernel of its own for an operator, both are compared,
+and a disagreement is noted beside the cost.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from tensat.costs.kernel_model import kernel
+from tensat.costs.roofline import Machine, Roofline
+from tensat.costs.scaling import scales_of
+from tensat.costs.source import FREE_OPERATORS, Progress, Signature
+from tensat.costs.store import CostStore, Record, Setting
+from tensat.cuda.clock import CudaClock, Measured, Patience
+from tensat.cuda.crosscheck import Check, crosscheck
+from tensat.cuda.cupy_device import open_device
+from tensat.cuda.device import Device, Facts
+from tensat.cuda.provider import Settings
+from tensat.cuda.trouble import Refused, Trouble
+from tensat.runtime.messages import Kernel
+
+_METHOD = "kernels 1"  # another number whenever the same kernel would be timed otherwise
+_SHARE = 4  # an operator that needs a larger part of the memory is estimated
+_BLOCKED = "com.microsoft.nchwc:"  # a layout of the CPU's kernels
+
+
+class Origin(StrEnum):
+    """Where a cost comes from."""
+
+    KNOWN = "known"  # measured earlier
+    MEASURED = "measured"  # measured now
+    REFUSED = "refused"  # the runtime has no kernel for it: infinite
+    SCALED = "scaled"  # estimated, then scaled by the measurements
+    ESTIMATED = "estimated"  # by the roofline; never measured
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one signature costs, and how that is known.
+
+    Attributes:
+        seconds: Infinity where the runtime refuses the operator.
+        origin: Measured, known or estimated.
+        spread: Relative spread of the repetitions.
+        note: Why it was refused, that it runs on the CPU, or that CuPy disagrees.
+    """
+
+    seconds: float
+    origin: Origin
+    spread: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CudaOptions:
+    """How to measure.
+
+    Attributes:
+        settings: Of the sessions that are timed; part of the key of the costs.
+        patience: How often and how exactly to time.
+        crosscheck: Whether to compare with CuPy's own kernels; about twice the time.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    patience: Patience = field(default_factory=Patience)
+    crosscheck: bool = True
+
+
+class CudaCosts:
+    """The cost source that measures on a GPU.
+
+    Attributes:
+        setting: Device, runtime and options of the sessions; costs are stored under it.
+        counts: How many distinct signatures had which origin, over all calls.
+        troubles: How many measurements failed for which reason.
+        checks: The comparisons with CuPy made so far.
+    """
+
+    name = "cuda"
+
+    def __init__(
+        self,
+        store: CostStore,
+        device: Device,
+        options: CudaOptions | None = None,
+        roofline: Roofline | None = None,
+    ) -> None:
+        """Prepare to measure.
+
+        Args:
+            store: Where costs are kept.
+            device: The GPU.
+            options: How to measure.
+            roofline: What estimates the rest; made from the device's peaks if None.
+
+        Raises:
+            DeviceError: The device makes no stream.
+        """
+        self._options = options or CudaOptions()
+        self.setting = setting_of(device.facts, self._options.settings)
+        self.counts: Counter[Origin] = Counter()
+        self.troubles: Counter[Trouble] = Counter()
+        self.checks: list[Check] = []
+        self._store = store
+        self._memory = device.facts.memory_bytes // _SHARE
+        self._clock = CudaClock(device, self._options.settings, self._options.patience)
+        self._estimate = (roofline or Roofline(machine_of(device.facts))).estimate
+        self._broken = False
+
+    def seconds(
+        self,
+        signatures: Sequence[Signature],
+        deadline: float | None = None,
+        progress: Progress | None = None,
+    ) -> list[float]:
+        """Return the cost of each signature; see `CostSource.seconds`."""
+        return [cost.seconds for cost in self.costs(signatures, deadline, progress)]
+
+    def costs(
+        self,
+        signatures: Sequence[Signature],
+        deadline: float | None = None,
+        progress: Progress | None = None,
+    ) -> list[Cost]:
+        """Return the cost of each signature with its origin.
+
+        Args:
+            signatures: May contain duplicates.
+            deadline: Value of `time.monotonic` after which nothing new is timed.
+            progress: Told the number of distinct signatures that are settled.
+        """
+        distinct = list(dict.fromkeys(signatures))
+        found = self._lookup(distinct)
+        missing = _by_turns([s for s in distinct if s not in found], self._estimate)
+        for signature in missing:
+            late = deadline is not None and time.monotonic() >= deadline
+            if late or self._broken:
+                break
+            cost = self._time(signature)
+            if cost is not None:
+                found[signature] = cost
+                record = Record(cost.seconds, cost.spread, note=cost.note)
+                self._store.save(self.setting, {signature.text(): record})
+            if progress is not None:
+                progress(len(found), len(distinct))
+        self._estimate_rest(distinct, found)
+        self.counts.update(cost.origin for cost in found.values())
+        if progress is not None:
+            progress(len(distinct), len(distinct))
+        return [found[signature] for signature in signatures]
+
+    def _lookup(self, distinct: Sequence[Signature]) -> dict[Signature, Cost]:
+        """Return what needs no measuring: free, never measurable, or stored."""
+        found: dict[Signature, Cost] = {}
+        for signature in distinct:
+            if not self._measurable(signature):
+                found[signature] = Cost(self._estimate(signature), Origin.ESTIMATED)
+        texts = {s: s.text() for s in distinct if s not in found}
+        records = self._store.find(self.setting, list(texts.values()))
+        for signature, text in texts.items():
+            if text in records:
+                seen = records[text]
+                found[signature] = Cost(seen.seconds, Origin.KNOWN, seen.spread, seen.note)
+        return found
+
+    def _measurable(self, signature: Signature) -> bool:
+        free = signature.op == "Opaque" or signature.op in FREE_OPERATORS
+        if free or not signature.present:
+            return False
+        arguments = (*signature.present, *signature.outputs)
+        if any(a.dtype in ("string", "unknown") or 0 in a.dims for a in arguments):
+            return False
+        return sum(a.bytes for a in arguments) <= self._memory
+
+    def _time(self, signature: Signature) -> Cost | None:
+        """Time one signature; None if that says nothing about it."""
+        if signature.op.startswith(_BLOCKED):
+            note = f"{signature.op} is a layout of the CPU; possible: plain, channels-last"
+            return Cost(math.inf, Origin.REFUSED, note=note)
+        budget = self._options.patience.budget
+        small = kernel(signature, self._estimate(signature), budget, threads=1)
+        if small is None:
+            note = f"{signature.op} cannot be written in opset {signature.opset}"
+            return Cost(math.inf, Origin.REFUSED, note=note)
+        answer = self._clock.time(small)
+        if isinstance(answer, Measured):
+            notes = ["runs on the CPU, with copies"] if answer.on_host else []
+            notes += [note] if (note := self._check(signature, small)) else []
+            return Cost(answer.seconds, Origin.MEASURED, answer.spread, "; ".join(notes))
+        self._trouble(answer)
+        if answer.trouble is Trouble.NO_KERNEL:
+            return Cost(math.inf, Origin.REFUSED, note=str(answer))
+        return None
+
+    def _check(self, signature: Signature, small: Kernel) -> str:
+        """Compare with CuPy; return what to note."""
+        if not self._options.crosscheck:
+            return ""
+        check = crosscheck(signature, small, self._clock, self._options.settings)
+        if isinstance(check, Check):
+            self.checks.append(check)
+            return check.note()
+        if isinstance(check, Refused):
+            self._trouble(check)
+        return ""
+
+    def _trouble(self, refused: Refused) -> None:
+        self.troubles[refused.trouble] += 1
+        self._broken = self._broken or refused.trouble is Trouble.BROKEN
+
+    def _estimate_rest(
+        self, distinct: Sequence[Signature], found: dict[Signature, Cost]
+    ) -> None:
+        """Scale the estimates of what was not timed by what was."""
+        scales = scales_of(
+            (signature.op, cost.seconds, self._estimate(signature))
+            for signature, cost in found.items()
+            if cost.origin in (Origin.KNOWN, Origin.MEASURED)
+        )
+        for signature in distinct:
+            if signature not in found:
+                seconds = scales.of(signature.op) * self._estimate(signature)
+                found[signature] = Cost(seconds, Origin.SCALED)
+
+
+def open_cuda(store: CostStore, options: CudaOptions | None = None) -> CudaCosts:
+    """Return the cost source of a GPU of this machine.
+
+    Args:
+        store: Where costs are kept.
+        options: How to measure; which GPU.
+
+    Raises:
+        UsageError: CuPy, the runtime's CUDA provider or the GPU is missing.
+    """
+    options = options or CudaOptions()
+    return CudaCosts(store, open_device(options.settings), options)
+
+
+def setting_of(facts: Facts, settings: Settings) -> Setting:
+    """Return the key under which costs of a device are stored."""
+    runtime = (
+        f"onnxruntime {facts.onnxruntime} CUDA {facts.cuda} driver {facts.driver}, "
+        f"{settings.text()}, {_METHOD}"
+    )
+    return Setting(f"{facts.name} compute {facts.compute_capability}", runtime, 1)
+
+
+def machine_of(facts: Facts) -> Machine:
+    """Return the device's peaks as the roofline wants them, where it tells them.
+
+    They order what to measure first and how many copies to time; the price of a launch is
+    the roofline's own, not the device's, until something has been measured.
+    """
+    machine = replace(Machine(), near_bytes=facts.l2_bytes)
+    if facts.bytes_per_second:
+        peak = facts.bytes_per_second
+        machine = replace(machine, near=peak, far=peak, dram=peak)
+    return replace(machine, flops=facts.flops) if facts.flops else machine
+
+
+def _by_turns(
+    signatures: Sequence[Signature], estimate: Callable[[Signature], float]
+) -> list[Signature]:
+    """Order by falling estimate within each operator, operators in turn."""
+    groups: dict[str, list[Signature]] = defaultdict(list)
+    for signature in signatures:
+        groups[signature.op].append(signature)
+    ranked = [
+        (place, -estimate(signature), k, signature)
+        for k, group in enumerate(groups.values())
+        for place, signature in enumerate(sorted(group, key=estimate, reverse=True))
+    ]
+    return [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:3])]
