@@ -15,6 +15,7 @@ from rulesets import audit as auditing
 from rulesets import deviation, manifest
 from rulesets.condition import describe
 from rulesets.errors import RulesetsError
+from rulesets.ops import extended, operators_of
 from rulesets.rule import Rule
 from rulesets.store import load, parse_file
 from rulesets.verify import Verdict, verify
@@ -65,18 +66,24 @@ def show_command(name: str, folder: Folder = None, seconds: Seconds = 10) -> Non
 
 
 @app.command("verify")
-def verify_command(file: Path, seconds: Seconds = 10) -> None:
+def verify_command(
+    file: Path,
+    seconds: Seconds = 10,
+    operators: Annotated[
+        Path | None, typer.Option(metavar="FILE.py", help="operators specified here")
+    ] = None,
+) -> None:
     """Verify the rules of a file; exit code 1 if one is not proved."""
-    try:
-        rules = parse_file(file.read_text(encoding="utf-8"), file.name)
-    except (OSError, RulesetsError) as error:
-        console.print(str(error))
-        raise typer.Exit(2) from error
     proved = True
-    for rule in rules:
-        verdict = verify(rule, seconds=seconds)
-        proved = proved and verdict.proved
-        _print(rule, verdict)
+    try:
+        with extended(*(operators_of(str(operators)) if operators else ())):
+            for rule in parse_file(file.read_text(encoding="utf-8"), file.name):
+                verdict = verify(rule, seconds=seconds)
+                proved = proved and verdict.proved
+                _print(rule, verdict)
+    except (OSError, RulesetsError) as error:
+        console.print(str(error), markup=False)
+        raise typer.Exit(2) from error
     raise typer.Exit(0 if proved else 1)
 
 

@@ -99,6 +99,14 @@ def optimize(
     only_proved: Annotated[
         bool, typer.Option("--only-proved", help="use no rule that is not proved")
     ] = False,
+    rules: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="use these rules too, once they are proved"),
+    ] = None,
+    operators: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE.py", help="know the operators specified here"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
     threads: Annotated[int, typer.Option(help="threads for timing")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="print nothing")] = False,
@@ -111,6 +119,7 @@ def optimize(
             raise UsageError("OUT and --report cannot both be standard output")
         # Imported here: --help and bad arguments need none of it.
         from tensat.check.feeds import parse_input_shapes
+        from tensat.extension import operators_in
         from tensat.options import Options
 
         options = Options(
@@ -123,6 +132,8 @@ def optimize(
             measure=measure,
             skip=tuple(skip or ()),
             only_proved=only_proved,
+            rules=tuple(rules or ()),
+            operators=operators_in(operators or ()),
             seed=seed,
             threads=threads,
         )

@@ -31,6 +31,7 @@ from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError, InternalError, UnsoundRuleError, UsageError
 from tensat.explain import explain
 from tensat.explanation import Explanation
+from tensat.extension import own_operators, own_rules
 from tensat.fold import fold
 from tensat.improve import Budget, Plan, improve
 from tensat.model.graph import OPAQUE, Graph
@@ -110,8 +111,14 @@ def optimize(
         UsageError: An option makes no sense for this model.
     """
     options = options or Options()
-    rules = select_rules(load(), options.skip, options.only_proved)
-    clock = Clock(progress)
+    with own_operators(options.operators):
+        return _optimized(model, options, Clock(progress))
+
+
+def _optimized(model: ModelLike, options: Options, clock: Clock) -> Result:
+    shipped = load()
+    rules = (*shipped, *own_rules(options.rules, shipped))
+    rules = select_rules(rules, options.skip, options.only_proved)
     with clock.stage("read"):
         original = read(model)
         graph = to_graph(original)

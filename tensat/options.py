@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rulesets.ops import Operator
 from tensat.errors import UsageError
 
 COSTS = ("cpu", "table", "roofline")
@@ -34,6 +35,8 @@ class Options:
             is judged by predicted cost, and still checked to compute the same.
         skip: Names of rules that must not be used.
         only_proved: Whether rules without a proof are left out, too.
+        rules: Files of rules to use beside those that are shipped; each is proved first.
+        operators: Specifications of operators that are not known otherwise.
         seed: For random inputs and the solver.
         threads: Threads for measuring and timing.
     """
@@ -49,6 +52,8 @@ class Options:
     measure: bool = True
     skip: tuple[str, ...] = ()
     only_proved: bool = False
+    rules: tuple[Path, ...] = ()
+    operators: tuple[Operator, ...] = ()
     seed: int = 0
     threads: int = 1
 

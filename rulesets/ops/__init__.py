@@ -1,9 +1,6 @@
 """What the operators mean: one specification each, collected in `OPERATORS`."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from rulesets.ops import conv, elementwise, generators, layout, linear, norm
+from rulesets.ops.elementwise import unary
 from rulesets.ops.generators import GENERATORS, SPECIAL, array_of
 from rulesets.ops.layout import END
 from rulesets.ops.spec import (
@@ -16,6 +13,7 @@ from rulesets.ops.spec import (
     freeze,
     single,
 )
+from rulesets.ops.table import OPERATORS, added, extended, operators_of
 
 __all__ = [
     "END",
@@ -27,16 +25,12 @@ __all__ = [
     "Frozen",
     "Operator",
     "Value",
+    "added",
     "array_of",
     "complete",
+    "extended",
     "freeze",
+    "operators_of",
     "single",
+    "unary",
 ]
-
-OPERATORS: Mapping[str, Operator] = MappingProxyType(
-    {
-        operator.name: operator
-        for module in (elementwise, linear, conv, norm, layout, generators)
-        for operator in module.OPERATORS
-    }
-)

@@ -61,10 +61,6 @@ def _gelu(m: Meaning, a: Mapping[str, Any], x: Scalar) -> Scalar:
     return half * x * (one + m.function("erf", x * m.power(m.number(2), -_HALF)))
 
 
-def _cast(m: Meaning, a: Mapping[str, Any], x: Scalar, dtype: str) -> Scalar:
-    return x if a["to"] == dtype else m.function(f"cast {dtype} {a['to']}", x)
-
-
 def _named(name: str) -> Callable[..., Scalar]:
     return lambda m, a, *xs: m.function(name, *xs)
 
@@ -115,18 +111,20 @@ _SCALARS: Mapping[str, Callable[..., Scalar]] = {
 }
 
 
-def _element(name: str) -> ElementRule:
+def _element(scalar: Callable[..., Scalar]) -> ElementRule:
     """Read every argument at the broadcast index."""
 
     def element(
         m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index
     ) -> Scalar:
-        scalars = [x[broadcast_index(x.shape, i)] for x in xs]
-        if name == "Cast":
-            return _cast(m, a, scalars[0], xs[0].dtype)
-        return _SCALARS[name](m, a, *scalars)
+        return scalar(m, a, *(x[broadcast_index(x.shape, i)] for x in xs))
 
     return element
+
+
+def _cast(m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index) -> Scalar:
+    (x,) = xs
+    return x[i] if a["to"] == x.dtype else m.function(f"cast {x.dtype} {a['to']}", x[i])
 
 
 _SIGNED = NUMBERS - {"uint8", "uint16", "uint32", "uint64"}
@@ -199,26 +197,38 @@ def _cast_type(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tens
     return (Tensor(target, inputs[0].shape),)
 
 
+def unary(
+    name: str,
+    scalar: Callable[..., Scalar],
+    attributes: tuple[Attribute, ...] = (),
+    dtypes: frozenset[str] = FLOATS,
+) -> Operator:
+    """Specify an operator that acts on each element alone.
+
+    Args:
+        name: The ONNX operator's name.
+        scalar: Takes a `Meaning`, the attributes and an element; returns what it becomes.
+        attributes: The ONNX operator's.
+        dtypes: The element types it takes.
+    """
+    return Operator(
+        name,
+        attributes,
+        (1, 1),
+        shaped(_unchanged, (1, 1), dtypes),
+        _element(scalar),
+        elementwise=True,
+        data_movement=name == "Identity",
+    )
+
+
 OPERATORS: tuple[Operator, ...] = (
     *(
-        Operator(
-            name,
-            attributes,
-            (1, 1),
-            shaped(_unchanged, (1, 1), dtypes),
-            _element(name),
-            elementwise=True,
-            data_movement=name == "Identity",
-        )
+        unary(name, _SCALARS[name], attributes, dtypes)
         for name, (dtypes, attributes) in _UNARY.items()
     ),
     Operator(
-        "Cast",
-        (Attribute("to", "string"),),
-        (1, 1),
-        _cast_type,
-        _element("Cast"),
-        elementwise=True,
+        "Cast", (Attribute("to", "string"),), (1, 1), _cast_type, _cast, elementwise=True
     ),
     *(
         Operator(
@@ -226,12 +236,12 @@ OPERATORS: tuple[Operator, ...] = (
             (),
             (2 if most else 1, most),
             shaped(_broadcast, (2 if most else 1, most), dtypes, result),
-            _element(name),
+            _element(_SCALARS[name]),
             commutative=commutative,
             elementwise=True,
         )
         for name, most, dtypes, result, commutative in _BROADCASTING
     ),
-    Operator("Pow", (), (2, 2), _pow, _element("Pow"), elementwise=True),
-    Operator("Where", (), (3, 3), _where, _element("Where"), elementwise=True),
+    Operator("Pow", (), (2, 2), _pow, _element(_SCALARS["Pow"]), elementwise=True),
+    Operator("Where", (), (3, 3), _where, _element(_SCALARS["Where"]), elementwise=True),
 )

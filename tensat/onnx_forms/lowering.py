@@ -56,9 +56,10 @@ def lower(
     if domain := domain_of(name):
         refs = tuple([_argument(place, one) for place, one in enumerate(inputs)])
         return (OnnxNode(name.removeprefix(f"{domain}:"), attributes, refs, domain),)
-    form, present = LOWERING.get(name), tuple([one for one in inputs if one is not None])
+    form = LOWERING.get(name) or plain.own_lower(name)
     if schema_of(name, opset) is None:
         form = WRITTEN_OUT.get(name, form)
+    present = tuple([one for one in inputs if one is not None])
     if form is None or opset < OLDEST:
         return None
     try:

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from rulesets.ops import OPERATORS
+from rulesets.ops import OPERATORS, added
 from rulesets.ops.spec import ANY, FLOATS, Operator, Value, floating, integer, text
 from rulesets.tensor import Tensor
 from tensat.onnx_forms.call import (
@@ -54,6 +54,18 @@ def read_attributes(call: OnnxCall, operator: Operator) -> dict[str, Value]:
         else:
             result[one.name] = call.text(one.name, "")
     return result
+
+
+def own_raise(name: str) -> Raise | None:
+    """Return how nodes of an operator that a caller has added are raised: as they are."""
+    if not added(name):
+        return None
+    return Raise(frozenset(one.name for one in OPERATORS[name].attributes), _raise_same)
+
+
+def own_lower(name: str) -> Lower | None:
+    """Return how an operator that a caller has added is written: as it is."""
+    return _lower_same if added(name) else None
 
 
 def _raise_same(call: OnnxCall) -> Raised:

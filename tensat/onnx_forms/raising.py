@@ -47,7 +47,7 @@ def result_types(call: OnnxCall) -> tuple[Tensor, ...] | None:
 
 def _canonical(call: OnnxCall) -> tuple[Raised, tuple[Tensor, ...]] | None:
     """Return the canonical form, with complete attributes, and the types of its results."""
-    form = RAISING.get(call.op_type)
+    form = RAISING.get(call.op_type) or plain.own_raise(call.op_type)
     schema = schema_of(call.op_type, call.opset)
     if form is None or schema is None or call.opset < OLDEST:
         return None
