@@ -30,6 +30,7 @@ LIBRARIES = {
     "typer": {
         "tensat.cli",
         "tensat.cli_compare",
+        "tensat.cli_costs",
         "tensat.cli_errors",
         "tensat.cli_explain",
         "tensat.cli_network",

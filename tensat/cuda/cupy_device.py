@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stdout
 from io import StringIO
 from typing import Any
 
@@ -68,7 +68,10 @@ def open_device(settings: Settings | None = None) -> CupyDevice:
         raise UsageError(f"there is no GPU {settings.device_id}; possible: {possible}")
     device = CupyDevice(cupy, ort, settings.device_id)
     try:
-        device.load(empty_kernel(), device.stream(), settings).close()
+        stream = device.stream()
+        with closing(device.load(empty_kernel(), stream, settings)) as session:
+            session.run()
+            device.wait(stream)
     except DeviceError as error:
         raise UsageError(
             f"ONNX Runtime cannot use its CUDA provider ({error}); it is built for CUDA "
