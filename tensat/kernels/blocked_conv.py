@@ -10,11 +10,12 @@ convolutions of all kinds; a test compares them again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import gcd
 
+from rulesets.size import product
 from tensat.costs.source import Signature
 from tensat.kernels.blocked_steps import (
     Steps,
@@ -23,6 +24,7 @@ from tensat.kernels.blocked_steps import (
     fill_up,
     input_type,
     is_image,
+    laid,
     merge_groups,
     output_type,
     pack_outputs,
@@ -144,15 +146,19 @@ def _form(
     kernel: ConvKernel, members: Members, block: int, packing: Packing, by_runtime: bool
 ) -> BlockedForm | None:
     conv = kernel.conv
-    arguments = arguments_of(members)
-    layouts = dict.fromkeys(arguments, Layout.PLAIN)
-    layouts[conv.children[0]] = packing.image
+    blocked = set()
+    if packing.image is Layout.BLOCKED:
+        blocked.add(conv.children[0])
     if kernel.summand is not None:
-        if kernel.summand == conv.children[0] and packing.image is Layout.PLAIN:
+        if kernel.summand == conv.children[0] and not blocked:
             return None  # one argument cannot lie in two ways
-        layouts[kernel.summand] = Layout.BLOCKED
-    steps = Steps(arguments)
-    weights, bias = folded(steps, kernel)
+        blocked.add(kernel.summand)
+    layouts, steps = laid(arguments_of(members), blocked, block)
+    weights = steps.value(conv.children[1])
+    bias: StepRef = Absent()
+    if len(conv.inputs) > 2 and conv.inputs[2] is not None:
+        bias = steps.value(conv.children[2])
+    weights, bias = folded(steps, weights, bias, kernel.channelwise)
     if packing.merged > 1:
         group = conv.attributes["group"]
         assert isinstance(group, int)
@@ -169,47 +175,52 @@ def _form(
     attributes = onnx_attributes(kernel) | {"group": packing.group}
     inputs = (steps.value(conv.children[0]), weights, bias, summand)
     steps.foreign("Conv", inputs, output, attributes)
-    return BlockedForm(tuple(layouts.values()), tuple(steps.done), by_runtime)
+    return BlockedForm(layouts, tuple(steps.done), by_runtime)
 
 
-def folded(steps: Steps, kernel: ConvKernel) -> tuple[StepRef, StepRef]:
-    """Append what makes weights and bias of a convolution and the operators folded in.
+def folded(
+    steps: Steps,
+    weights: StepRef,
+    bias: StepRef,
+    channelwise: Iterable[tuple[Application, int]],
+) -> tuple[StepRef, StepRef]:
+    """Append what makes weights and bias of a convolution and operators folded into it.
 
     The arithmetic is the runtime's own, in its order, so that results are equal to the bit.
 
+    Args:
+        steps: Where to append.
+        weights: [o, i, kh, kw].
+        bias: [o], or absent.
+        channelwise: As in `ConvKernel`.
+
     Returns:
-        The weights [o, i, kh, kw] and the bias [o], absent if there is none.
+        The new weights and the new bias, absent if there is none.
     """
-    conv = kernel.conv
-    weights: StepRef = steps.value(conv.children[1])
-    bias: StepRef = Absent()
-    if len(conv.inputs) > 2 and conv.inputs[2] is not None:
-        bias = steps.value(conv.children[2])
-    for member, position in kernel.channelwise:
+    for member, position in channelwise:
         if member.op == "BatchNormalization":
             weights, bias = _normalized(steps, member, weights, bias)
             continue
-        other = steps.value(member.children[1 - position])
-        count = 1
-        for size in steps.shape(other):
-            assert isinstance(size, int)
-            count *= size
-        each = steps.add("Reshape", [other], shape=(count,))
+        each = _vector(steps, steps.value(member.children[1 - position]))
         if member.op == "Mul":
-            weights = _scaled(steps, weights, each, count)
+            weights = _scaled(steps, weights, each)
             if not isinstance(bias, Absent):
                 bias = steps.add("Mul", [bias, each])
         elif not isinstance(bias, Absent):
             bias = steps.add("Add", [bias, each])
-        elif count == kernel.channels:
+        elif steps.shape(each) == steps.shape(weights)[:1]:
             bias = each
         else:
-            bias = steps.add("Expand", [each], shape=(kernel.channels,))
+            bias = steps.add("Expand", [each], shape=steps.shape(weights)[:1])
     return weights, bias
 
 
-def _scaled(steps: Steps, weights: StepRef, each: StepRef, count: int) -> StepRef:
-    column = steps.add("Reshape", [each], shape=(count, 1, 1, 1))
+def _vector(steps: Steps, ref: StepRef) -> StepRef:
+    return steps.add("Reshape", [ref], shape=(product(steps.shape(ref)),))
+
+
+def _scaled(steps: Steps, weights: StepRef, each: StepRef) -> StepRef:
+    column = steps.add("Reshape", [each], shape=(*steps.shape(each), 1, 1, 1))
     return steps.add("Mul", [weights, column])
 
 
@@ -221,9 +232,7 @@ def _normalized(
     epsilon = steps.add("Fill", [], value=member.attributes["epsilon"], shape=(1,))
     root = steps.add("Sqrt", [steps.add("Add", [variance, epsilon])])
     factor = steps.add("Div", [scale, root])
-    channels = steps.shape(factor)[0]
-    assert isinstance(channels, int)
-    weights = _scaled(steps, weights, factor, channels)
+    weights = _scaled(steps, weights, factor)
     if isinstance(bias, Absent):
         return weights, steps.add("Sub", [shift, steps.add("Mul", [mean, factor])])
     centred = steps.add("Mul", [steps.add("Sub", [bias, mean]), factor])

@@ -1,11 +1,60 @@
-"""How operators by themselves run on blocked tensors."""
+"""How operators by themselves run on blocked tensors.
+
+What is not here never does: reductions and softmax over channels, matrix products, views
+of other shapes, normalizations whose numbers are computed. On the blocked buffer they
+would run and give wrong numbers without an error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from tensat.kernels.blocked_conv import conv_alone
-from tensat.kernels.kernel import Blocked
+from tensat.kernels.blocked_channelwise import BLOCKED_CHANNELWISE, alone, gate
+from tensat.kernels.blocked_conv import BLOCKED_CONV, conv_alone
+from tensat.kernels.blocked_elementwise import COMBINING, FINITE, PARTIAL, combined, unary
+from tensat.kernels.blocked_moves import joined, padded, sliced
+from tensat.kernels.blocked_pools import global_pool, reduction, window_pool
+from tensat.kernels.conv_kernel import PER_CHANNEL
+from tensat.kernels.kernel import Blocked, BlockedForm, Fusion, Members
 
-BLOCKED_SINGLE: Mapping[str, Blocked] = {"Conv": conv_alone}
+
+def _entries() -> Iterator[tuple[str, Blocked]]:
+    """Yield ways for operators; several for one operator are tried in this order."""
+    yield "Conv", conv_alone
+    for op in sorted(FINITE | PARTIAL):
+        yield op, unary
+    for op in sorted(COMBINING):
+        yield op, combined
+    for op, position in PER_CHANNEL:
+        yield op, alone(op, position)
+    yield "Mul", gate
+    for op in ("MaxPool", "AveragePool"):
+        yield op, window_pool
+    for op in ("GlobalAveragePool", "GlobalMaxPool"):
+        yield op, global_pool
+    for op in ("ReduceMean", "ReduceMax"):
+        yield op, reduction
+    yield "Concat", joined
+    yield "Slice", sliced
+    yield "Pad", padded
+
+
+def _all_of(ways: tuple[Blocked, ...]) -> Blocked:
+    def blocked(members: Members, block: int) -> tuple[BlockedForm, ...]:
+        return tuple(form for way in ways for form in way(members, block))
+
+    return blocked
+
+
+def _single() -> Mapping[str, Blocked]:
+    found: dict[str, tuple[Blocked, ...]] = {}
+    for op, way in _entries():
+        found[op] = (*found.get(op, ()), way)
+    return {op: _all_of(ways) for op, ways in found.items()}
+
+
+BLOCKED_SINGLE: Mapping[str, Blocked] = _single()
 """By canonical operator: the ways in which it runs on blocked tensors."""
+
+BLOCKED_FUSIONS: tuple[Fusion, ...] = (*BLOCKED_CONV, *BLOCKED_CHANNELWISE)
+"""Everything that is computed with a convolution on blocked tensors."""

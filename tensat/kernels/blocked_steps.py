@@ -11,13 +11,13 @@ Source: layouts and attributes as ONNX Runtime's NCHWc transformer writes them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rulesets.ops import OPERATORS, complete, freeze
 from rulesets.size import Size
 from rulesets.tensor import Tensor
 from tensat.costs.source import Argument
-from tensat.kernels.kernel import Application, Members, Step, StepRef
+from tensat.kernels.kernel import Application, Layout, Members, Step, StepRef
 from tensat.onnx_forms.call import Absent, Arg, Node
 
 NCHWC = "com.microsoft.nchwc"
@@ -65,7 +65,7 @@ def is_image(tensor: Tensor) -> bool:
     return isinstance(shape[1], int) and shape[1] > 0
 
 
-def arguments_of(members: Members) -> dict[int, tuple[int, Tensor, bool]]:
+def arguments_of(members: Members) -> Arguments:
     """Return the arguments of a kernel, in order.
 
     Returns:
@@ -82,6 +82,28 @@ def arguments_of(members: Members) -> dict[int, tuple[int, Tensor, bool]]:
     return found
 
 
+type Arguments = Mapping[int, tuple[int, Tensor, bool]]
+"""Of a kernel, as `arguments_of` gives them."""
+
+
+def laid(
+    arguments: Arguments, blocked: Collection[int], block: int
+) -> tuple[tuple[Layout, ...], Steps]:
+    """Return the layouts of a kernel's arguments, and steps that begin with those.
+
+    Args:
+        arguments: The arguments.
+        blocked: Numbers of the values that are taken blocked.
+        block: Channels in a block.
+    """
+    layouts, types = [], {}
+    for number, (place, tensor, constant) in arguments.items():
+        layouts.append(Layout.BLOCKED if number in blocked else Layout.PLAIN)
+        lies = blocked_type(tensor, block) if number in blocked else tensor
+        types[number] = (place, lies, constant)
+    return tuple(layouts), Steps(types)
+
+
 class Steps:
     """A list of steps under construction.
 
@@ -89,8 +111,8 @@ class Steps:
         done: The steps so far.
     """
 
-    def __init__(self, arguments: Mapping[int, tuple[int, Tensor, bool]]) -> None:
-        """Begin a kernel with arguments as `arguments_of` gives them."""
+    def __init__(self, arguments: Arguments) -> None:
+        """Begin a kernel with arguments as they lie in memory."""
         self.done: list[Step] = []
         self._arguments = arguments
         self._types = {at: (kind, const) for at, kind, const in arguments.values()}
@@ -122,12 +144,15 @@ class Steps:
         output: Tensor,
         attributes: Mapping[str, object],
     ) -> Node:
-        """Append a blocked operator; trailing absent inputs are left out."""
+        """Append an operator on blocks, or ``domain:Type``.
+
+        Trailing absent inputs are left out.
+        """
         present = list(inputs)
         while isinstance(present[-1], Absent):
             present.pop()
-        sorted_ = tuple(sorted(attributes.items()))
-        self.done.append(Step(f"{NCHWC}:{op}", sorted_, tuple(present), output))
+        name = op if ":" in op else f"{NCHWC}:{op}"
+        self.done.append(Step(name, freeze(attributes), tuple(present), output))  # type: ignore[arg-type]
         return Node(len(self.done) - 1)
 
     def _known(self, ref: StepRef) -> tuple[Tensor, bool]:

@@ -6,14 +6,14 @@ channel (folded into weights and bias), one summand of its result's shape, an ac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
 from rulesets.ops import single
-from tensat.costs.source import Argument, Signature
+from tensat.costs.source import PRICED_OPSET, Argument, Signature
 from tensat.kernels.blocked_steps import input_type, output_type
-from tensat.kernels.kernel import OPSET, Application, Members, Tree
+from tensat.kernels.kernel import Application, Members, Tree
 
 ACTIVATIONS = (
     *("Relu", "LeakyRelu", "Tanh", "Sigmoid", "Clip", "HardSigmoid", "HardSwish"),
@@ -25,9 +25,11 @@ _PARAMETERS = {
     "Clip": ("min", "max"),
     "HardSigmoid": ("alpha", "beta"),
 }
-_PER_CHANNEL = (
+PER_CHANNEL = (
     ("BatchNormalization", 0), ("Add", 0), ("Add", 1), ("Mul", 0), ("Mul", 1),
 )  # fmt: skip
+"""Operators per channel, and which of their arguments comes from below."""
+
 _SUM = (("Add", 0), ("Add", 1))
 _HARD_SWISH = {"alpha": single(1 / 6), "beta": 0.5}
 _LARGEST = 3.4028234663852886e38
@@ -75,7 +77,7 @@ def chains() -> Iterator[Chain]:
     """Yield what may stand above a convolution, the empty chain not included."""
     seen: dict[Chain, None] = {}
     for most in (0, 1, 2):
-        for links in product(_PER_CHANNEL, repeat=most):
+        for links in product(PER_CHANNEL, repeat=most):
             if any(one[0] == other[0] for one, other in pairwise(links)):
                 continue
             for added in ((), *[(link,) for link in _SUM]):
@@ -98,7 +100,7 @@ def read(chain: Chain, members: Members) -> ConvKernel | None:
     *above, conv = members
     waiting = list(zip(reversed(above), chain, strict=True))
     channelwise: list[tuple[Application, int]] = []
-    while waiting and _is_channelwise(*waiting[0], conv):
+    while waiting and is_channelwise(*waiting[0], conv.outputs[0].dims):
         member, (_, position) = waiting.pop(0)
         channelwise.append((member, position))
     summand = None
@@ -169,12 +171,14 @@ def made_plain(kernel: ConvKernel) -> tuple[Signature, ...] | None:
     outputs = kernel.root.outputs
     if not kernel.activation and kernel.summand is None:
         attributes = tuple(sorted(conv.attributes.items()))
-        return (Signature("Conv", attributes, tuple(inputs), outputs, OPSET),)
+        return (Signature("Conv", attributes, tuple(inputs), outputs, PRICED_OPSET),)
     if any(one is not None and one.dtype != "float32" for one in inputs):
         return None
     attributes = tuple(sorted(onnx_attributes(kernel).items()))
     return (
-        Signature("com.microsoft:FusedConv", attributes, tuple(inputs), outputs, OPSET),
+        Signature(
+            "com.microsoft:FusedConv", attributes, tuple(inputs), outputs, PRICED_OPSET
+        ),
     )
 
 
@@ -186,11 +190,12 @@ def onnx_attributes(kernel: ConvKernel) -> dict[str, object]:
     names = ("strides", "pads", "dilations", "group")
     found = {name: conv.attributes[name] for name in names}
     found["kernel_shape"] = weights.dims[2:]
-    if kernel.activation:
-        found["activation"] = kernel.activation
-    if kernel.parameters:
-        found["activation_params"] = kernel.parameters
-    return found
+    return found | _activation(kernel.activation, kernel.parameters)
+
+
+def activation_of(member: Application) -> dict[str, object]:
+    """Return the attributes by which a runtime's node computes an activation."""
+    return _activation(member.op, _parameters(member))
 
 
 def folded_by_runtime(member: Application, position: int, conv: Application) -> bool:
@@ -216,23 +221,34 @@ def _other(member: Application, position: int) -> Argument:
     return found
 
 
-def _is_channelwise(member: Application, link: Link, conv: Application) -> bool:
+def is_channelwise(member: Application, link: Link, dims: Sequence[int]) -> bool:
+    """Return whether an operator is a constant factor or summand per channel.
+
+    Args:
+        member: The operator.
+        link: What it is in its chain.
+        dims: Sizes of its result, [n, c, ...].
+    """
     op, position = link
-    channels, rank = conv.outputs[0].dims[1], len(conv.outputs[0].dims)
     if op == "BatchNormalization":
         return all(one is not None and one.constant for one in member.inputs[1:])
     if op not in {"Add", "Mul"}:
         return False
     other = _other(member, position)
-    dims = (*[1] * (rank - len(other.dims)), *other.dims)
-    fits = len(dims) == rank and dims[1] in {1, channels}
-    return other.constant and fits and all(d == 1 for d in (*dims[:1], *dims[2:]))
+    found = (*[1] * (len(dims) - len(other.dims)), *other.dims)
+    fits = len(found) == len(dims) and found[1] in {1, dims[1]}
+    return other.constant and fits and all(d == 1 for d in (*found[:1], *found[2:]))
 
 
 def _is_summand(member: Application, position: int, conv: Application) -> bool:
     other = member.inputs[position]
     assert other is not None
     return not other.constant and input_type(member, position) == output_type(conv)
+
+
+def _activation(name: str, parameters: tuple[float, ...]) -> dict[str, object]:
+    found: dict[str, object] = {"activation": name} if name else {}
+    return found | ({"activation_params": parameters} if parameters else {})
 
 
 def _parameters(member: Application) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ from rulesets.ops import OPERATORS, complete
 from rulesets.tensor import Tensor
 from tensat.costs.source import Argument
 from tensat.kernels.blocked_reorder import to_blocked, to_plain
-from tensat.kernels.blocked_steps import NCHWC, arguments_of, up
+from tensat.kernels.blocked_steps import NCHWC, arguments_of, blocked_type, up
 from tensat.kernels.kernel import Application, BlockedForm, Layout, Members, Step
 from tensat.onnx_forms import Absent, Arg, Const, Node, lower
 
@@ -76,6 +76,15 @@ class Lab:
         usual = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), "group": 1}
         return self.apply("Conv", x, w, *bias, **(usual | given))
 
+    def image(self, *dims: int) -> tuple[int, Members]:
+        """Return a new value that the runtime makes blocked, and what makes it."""
+        n, channels, *spatial = dims
+        conv = self.conv(self.value(n, 3, *spatial), self.weight(channels, 3, 1, 1))
+        tanh = self.apply("Tanh", conv.value)
+        made = (tanh, conv)
+        self.arrays[tanh.value] = run(self.standard(made), self.feeds(made))
+        return tanh.value, made
+
     def feeds(self, members: Members) -> dict[str, Array]:
         """Return the arguments of a kernel that are not constant, by name."""
         return {
@@ -131,6 +140,26 @@ class Lab:
         out, _ = _steps(nodes, constants, reorder.steps, [result], [blocked], "o")
         return _model(nodes, self.feeds(members), constants, out)
 
+    def lanes(self, members: Members, form: BlockedForm) -> Array:
+        """Return a kernel's blocked result as it lies, of random numbers everywhere."""
+        nodes: list[onnx.NodeProto] = []
+        constants: dict[str, Array] = {}
+        feeds: dict[str, Array] = {}
+        names: list[str] = []
+        types: list[Tensor] = []
+        given = arguments_of(members).items()
+        for (number, (_, kind, constant)), layout in zip(given, form.layouts, strict=True):
+            names.append(f"v{number}")
+            if layout is Layout.BLOCKED:
+                kind = blocked_type(kind, BLOCK)
+                array = self.rng.uniform(-3, 3, kind.shape).astype(np.float32)
+            else:
+                array = self.arrays[number]
+            (constants if constant else feeds)[names[-1]] = array
+            types.append(kind)
+        result, _ = _steps(nodes, constants, form.steps, names, types, "s")
+        return run(_model(nodes, feeds, constants, result), feeds, "NONE")
+
 
 def run(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str = "ALL") -> Array:
     """Return the only output of a model at an optimization level."""
@@ -150,22 +179,26 @@ def blocked_nodes(model: onnx.ModelProto) -> list[tuple[object, ...]]:
 
     Attributes that are equal to their defaults are left out.
     """
+    return [
+        described(model, node)
+        for node in model.graph.node
+        if node.domain == NCHWC and not node.op_type.startswith("Reorder")
+    ]
+
+
+def described(model: onnx.ModelProto, node: onnx.NodeProto) -> tuple[object, ...]:
+    """Return all that decides what a node computes, but its computed inputs."""
     arrays = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
-    found = []
-    for node in model.graph.node:
-        if node.domain != NCHWC or node.op_type.startswith("Reorder"):
-            continue
-        attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
-        kept = {
-            name: value
-            for name, value in attributes.items()
-            if value not in _DEFAULTS.get(name, ())
-        }
-        inputs = [bool(name) for name in node.input]
-        weights = [arrays[name].tolist() for name in node.input if name in arrays]
-        shapes = [arrays[name].shape for name in node.input if name in arrays]
-        found.append((node.op_type, repr(sorted(kept.items())), inputs, shapes, weights))
-    return found
+    attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    kept = {
+        name: value
+        for name, value in attributes.items()
+        if value not in _DEFAULTS.get(name, ())
+    }
+    inputs = [bool(name) for name in node.input]
+    weights = [arrays[name].tolist() for name in node.input if name in arrays]
+    shapes = [arrays[name].shape for name in node.input if name in arrays]
+    return (node.op_type, repr(sorted(kept.items())), inputs, shapes, weights)
 
 
 _DEFAULTS: Mapping[str, tuple[object, ...]] = {
@@ -177,6 +210,10 @@ _DEFAULTS: Mapping[str, tuple[object, ...]] = {
     "ceil_mode": (0,),
     "storage_order": (0,),
     "count_include_pad": (0,),
+    "axis": (1,),
+    "alpha": (0.20000000298023224,),
+    "beta": (0.5,),
+    "kernel_shape": ([1, 1],),
 }
 
 
