@@ -26,9 +26,9 @@ from rulesets.rule import Rule
 from rulesets.store import relevant
 from tensat.costs.source import CostSource
 from tensat.egraph.compile_rules import arities_of, written_out
-from tensat.egraph.decode import Decoded
 from tensat.egraph.encode import encode
 from tensat.errors import UsageError
+from tensat.kernels.emit import Decoded
 from tensat.model.graph import Graph
 from tensat.search.neighbours import Neighbours
 from tensat.search.rebuild import rebuild

@@ -13,9 +13,11 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from extraction.egraph_json import document_of
+from tensat.egraph.price import handle_of_row, operator_of
 from tensat.errors import UsageError
 from tensat.explain import Namer, attributes_words, shape_text
 from tensat.improve import Plan
+from tensat.kernels.problem import eclass_of
 from tensat.model.graph import Graph
 from tensat.report_page.layered_layout import lay_out
 
@@ -37,25 +39,28 @@ def egraph_json(graph: Graph, plan: Plan, *, compress: bool = False) -> bytes:
         plan: What was found for it.
         compress: Whether to write gzip.
     """
-    document: dict[str, Any] = document_of(plan.problem)
+    document: dict[str, Any] = document_of(plan.problem.egraph)
     egraph, namer = plan.encoded.egraph, Namer(graph, plan)
     chosen = set(plan.choice.node_of.values())
     types: dict[str, dict[str, str]] = {}
     picked = []
     for name, node in document["nodes"].items():
         index = int(name.rsplit("__", 1)[1])
-        enode = plan.behind[index]
-        types[node["eclass"]] = {"type": shape_text(egraph.tensor(int(node["eclass"])))}
+        kernel = plan.problem.behind[index]
+        eclass = eclass_of(plan.problem.egraph.nodes[index].eclass)
+        types[node["eclass"]] = {"type": shape_text(egraph.tensor(eclass))}
         if index in chosen:
             picked.append(name)
-        if enode is None:
+        if kernel is None or not kernel.rows:
             node.update(attributes="", name="", rule=None)
             continue
-        attributes = egraph.attributes(enode.attributes)
-        source = namer.first.get(namer.same(enode.handle))
-        node["attributes"] = attributes_words(enode.operator, attributes)
-        node["name"] = "" if source is None else namer.word(enode.handle)
-        node["rule"] = egraph.rule_of[enode.handle]
+        row = kernel.rows[0]
+        handle = handle_of_row(egraph, row)
+        source = namer.first.get(namer.same(handle))
+        attributes = egraph.attributes(row.attributes)
+        node["attributes"] = attributes_words(operator_of(row.symbol), attributes)
+        node["name"] = "" if source is None else namer.word(handle)
+        node["rule"] = egraph.rule_of[handle]
     document["class_data"] = types
     document["chosen"] = picked
     data = json.dumps(document, indent=1).encode()
@@ -68,9 +73,11 @@ def egraph_svg(graph: Graph, plan: Plan) -> str:
     Raises:
         UsageError: It has more classes than a picture can show.
     """
-    members: dict[int, list[int]] = {}
-    for index, enode in enumerate(plan.behind):
-        if enode is not None and enode.seconds < float("inf"):
+    members: dict[object, list[int]] = {}
+    for index, (enode, kernel) in enumerate(
+        zip(plan.problem.egraph.nodes, plan.problem.behind, strict=True)
+    ):
+        if kernel is not None and enode.cost < float("inf"):
             members.setdefault(enode.eclass, []).append(index)
     if len(members) > MOST_CLASSES:
         raise UsageError(
@@ -83,7 +90,7 @@ def egraph_svg(graph: Graph, plan: Plan) -> str:
 class _Drawing:
     """Classes in layers, what they compute below what they need."""
 
-    def __init__(self, graph: Graph, plan: Plan, members: dict[int, list[int]]) -> None:
+    def __init__(self, graph: Graph, plan: Plan, members: dict[object, list[int]]) -> None:
         self.plan, self.members = plan, members
         self.namer = Namer(graph, plan)
         self.chosen = set(plan.choice.node_of.values())
@@ -94,7 +101,7 @@ class _Drawing:
             (self.number[child], at)
             for at, group in enumerate(members.values())
             for index in group
-            for child in plan.problem.nodes[index].children
+            for child in plan.problem.egraph.nodes[index].children
             if child in self.number and self.number[child] != at
         )
         self.sizes, self.edges = sizes, list(edges)
@@ -143,9 +150,15 @@ class _Drawing:
         return width, len(group) * ROW + PAD / 2
 
     def _words(self, index: int) -> str:
-        enode = self.plan.behind[index]
-        assert enode is not None, "constants are left out"
-        rule = self.plan.encoded.egraph.rule_of[enode.handle]
-        cost = f" {enode.seconds * 1e6:.3g} µs" if enode.seconds else ""
-        name = self.namer.word(enode.handle) if rule is None else enode.operator
+        kernel = self.plan.problem.behind[index]
+        assert kernel is not None, "constants are left out"
+        seconds = self.plan.problem.seconds[index]
+        cost = f" {seconds * 1e6:.3g} µs" if seconds else ""
+        if not kernel.rows:
+            return f"reorder{cost}"
+        egraph, row = self.plan.encoded.egraph, kernel.rows[0]
+        rule = egraph.rule_of[handle_of_row(egraph, row)]
+        operator = kernel.name or operator_of(row.symbol)
+        plain = rule is None and not kernel.name
+        name = self.namer.word(handle_of_row(egraph, row)) if plain else operator
         return f"{name}{cost}" + (f" ({rule})" if rule else "")

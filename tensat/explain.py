@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from rulesets.ops import OPERATORS
 from rulesets.tensor import Tensor
 from tensat.egraph.encode import ABSENT
+from tensat.egraph.price import handle_of_row, operator_of
 from tensat.egraph.provenance import Provenance, Step
 from tensat.explanation import (
     GONE,
@@ -96,7 +97,8 @@ class _Explainer:
         self.egraph = plan.encoded.egraph
         saturation = plan.saturation
         self.provenance = Provenance(self.egraph, saturation.encoded, saturation.history)
-        self.seconds = {each.handle: each.seconds for each in plan.priced}
+        self.rows = plan.chosen_rows()
+        self.seconds = plan.seconds_before()
         self.namer = Namer(graph, plan)
         self.old, self.first = self.namer.handles, self.namer.first
         self.made = {
@@ -158,10 +160,10 @@ class _Explainer:
         None if no node does; the e-node is then a constant, or the handle itself.
         """
         eclass = self.egraph.find(handle)
-        node = self.plan.choice.node_of.get(eclass)
-        enode = None if node is None else self.plan.behind[node]
-        if enode is not None and enode.operator == "Output":
-            return self.by_class.get(self.egraph.find(enode.children[0])), enode.handle
+        row = self.rows.get(eclass)
+        if row is not None and operator_of(row.symbol) == "Output":
+            source = self.by_class.get(self.egraph.find(row.children[0]))
+            return source, handle_of_row(self.egraph, row)
         if eclass in self.by_class:
             index = self.by_class[eclass]
             return index, self.made[index]
@@ -265,22 +267,21 @@ class _Explainer:
 
     # ---------------------------------------------------------------- nodes
     def _before(self, index: int, gone: bool) -> NodeView:
-        handle = self.namer.same(self.old[index])
+        seconds = self.seconds.get(self.namer.same(self.old[index]), 0.0)
         return self._view(
-            self.graph, index, handle, self.number_before, GONE if gone else KEPT
+            self.graph, index, seconds, self.number_before, GONE if gone else KEPT
         )
 
     def _after(self, index: int, new: bool) -> NodeView:
-        handle = self.made[index]
+        seconds = self.plan.decoded.seconds.get(index, 0.0)
         return self._view(
-            self.decoded, index, handle, self.number_after, NEW if new else KEPT
+            self.decoded, index, seconds, self.number_after, NEW if new else KEPT
         )
 
-    def _view(self, graph: Graph, index: int, handle: int, numbers: dict[int, int],
+    def _view(self, graph: Graph, index: int, seconds: float, numbers: dict[int, int],
               state: str) -> NodeView:  # fmt: skip
         node = graph.nodes[index]
         present = [ref.node for ref in node.inputs if ref is not None]
-        seconds = self.seconds.get(handle, 0.0)
         return NodeView(
             operator=operator_name(graph, node),
             name=node_name(graph, index),

@@ -1,4 +1,4 @@
-"""One graph in, the cheapest equal graph out: encode, saturate, price, extract, decode."""
+"""One graph in, the cheapest equal graph out: encode, saturate, price, extract, emit."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from extraction import Choice, EGraph, extract
+from extraction import Choice
 from rulesets.rule import Rule
 from rulesets.store import relevant
 from tensat.costs.source import CostSource
 from tensat.egraph.compile_rules import compile_rules, literals_of
 from tensat.egraph.constant_forms import constant_forms
-from tensat.egraph.decode import Decoded, decode, extraction_problem
 from tensat.egraph.encode import Encoded, encode
-from tensat.egraph.engine import Tables
-from tensat.egraph.price import PricedENode, price
+from tensat.egraph.engine import ENodeRow, Tables
 from tensat.egraph.saturate import Growth, Limits, Saturation, saturate
-from tensat.model.graph import CONSTANT, INPUT, Graph
+from tensat.kernels.collect import PLAIN_MACHINE, Machine, collect
+from tensat.kernels.emit import Decoded, emit
+from tensat.kernels.kernel import Fusion
+from tensat.kernels.matching import Matcher
+from tensat.kernels.problem import Problem
+from tensat.kernels.settle import Candidates, Settled, settle
+from tensat.model.graph import Graph
 from tensat.stages import Clock
 
 
@@ -29,26 +33,56 @@ class Plan:
     """The cheapest graph found, and how it was found.
 
     Attributes:
-        decoded: The graph, constant parts not computed yet, and the rules behind its nodes.
+        decoded: The graph in standard operators, constant parts not computed yet, and the
+            rules behind its nodes.
+        targeted: The same in the runtime's own operators; None for a portable aim.
         saturation: How the e-graph grew.
-        choice: What extraction chose and what it proved.
-        problem: The e-graph that extraction saw.
-        original_seconds: Predicted cost of the original graph.
+        settled: The kernels that could be chosen, and what was chosen.
+        original_seconds: Predicted cost of the original graph, as the runtime runs it:
+            equal nodes once.
         seconds: Predicted cost of the graph found; the choice's own cost has a surcharge.
         encoded: The e-graph itself.
-        priced: Its e-nodes with their costs.
-        behind: The e-node behind each node of the problem; None for constants.
     """
 
     decoded: Decoded
+    targeted: Decoded | None
     saturation: Saturation
-    choice: Choice
-    problem: EGraph
+    settled: Settled
     original_seconds: float
     seconds: float
     encoded: Encoded
-    priced: tuple[PricedENode, ...]
-    behind: tuple[PricedENode | None, ...]
+
+    @property
+    def choice(self) -> Choice:
+        """What extraction chose and what it proved."""
+        return self.settled.choice
+
+    @property
+    def problem(self) -> Problem:
+        """The e-graph of kernels that extraction saw."""
+        return self.settled.problem
+
+    def chosen_rows(self) -> dict[int, ENodeRow]:
+        """The e-node that computes each class of the choice, constants left out."""
+        found = {}
+        for node in self.choice.node_of.values():
+            kernel = self.problem.behind[node]
+            if kernel is not None:
+                found.update({row.eclass: row for row in kernel.rows})
+        return found
+
+    def seconds_before(self) -> dict[int, float]:
+        """Predicted cost by e-node of the original; of fused ones the last has it all."""
+        egraph, settled = self.encoded.egraph, self.settled
+        found: dict[int, float] = {}
+        for node in settled.original_choice.node_of.values():
+            kernel = settled.original.behind[node]
+            if kernel is not None and kernel.rows:
+                key = egraph.key_of[kernel.handle]
+                handle = egraph.handle_of(key.operator, key.attributes, key.arguments)
+                cost = settled.original.seconds[node]
+                found[handle] = found.get(handle, 0.0) + cost
+        return found
 
     @property
     def rules(self) -> dict[str, int]:
@@ -63,9 +97,12 @@ class Plan:
             "bound": self.choice.bound,
             "seconds": self.seconds,
             "gap": self.choice.gap,
-            "nodes": len(self.problem.nodes),
-            "classes": len(self.problem.ids),
+            "nodes": len(self.problem.egraph.nodes),
+            "classes": len(self.problem.egraph.ids),
             "method": self.choice.method,
+            "turns": self.settled.turns,
+            "signatures": self.settled.asked,
+            "needed": self.settled.measured,
         }
 
     def saturation_record(self) -> dict[str, Any]:
@@ -91,11 +128,28 @@ class Budget:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What the result is for.
+
+    Attributes:
+        sizes: Value of each symbolic dimension, for costs.
+        machine: Kernels besides plain ones.
+        fusions: Operators that the runtime computes as one kernel.
+        everything: Whether every kernel is measured, needed or not.
+    """
+
+    sizes: Mapping[str, int]
+    machine: Machine = PLAIN_MACHINE
+    fusions: Sequence[Fusion] = ()
+    everything: bool = False
+
+
 def improve(
     graph: Graph,
     rules: Sequence[Rule],
     source: CostSource,
-    sizes: Mapping[str, int],
+    aim: Aim,
     budget: Budget,
     clock: Clock,
 ) -> Plan:
@@ -105,7 +159,7 @@ def improve(
         graph: The graph.
         rules: Proved rewrites.
         source: What operators cost.
-        sizes: Value of each symbolic dimension, for costs.
+        aim: Sizes and machine.
         budget: Limits.
         clock: Measures the stages.
 
@@ -116,6 +170,7 @@ def improve(
         rules = relevant(rules, {node.op for node in graph.nodes})
         literals = literals_of(rules)
         encoded = encode(graph, literals)
+        own = candidates(encoded, encoded.egraph.refresh(), aim, graph.header.opset)
         patterns = compile_rules(rules, encoded.egraph, literals)
 
         def show(growth: Growth) -> None:
@@ -123,42 +178,49 @@ def improve(
 
         saturation = saturate(encoded.egraph, patterns, budget.limits, show)
         tables = encoded.egraph.refresh()
-    with clock.stage("costs") as progress:
-        deadline = time.monotonic() + budget.pricing
-        opset = graph.header.opset
-        forms = constant_forms(encoded.egraph, tables, opset)
-        priced = price(
-            encoded.egraph, tables, source, sizes, opset, deadline, progress.step, forms
-        )
     with clock.stage("extract") as progress:
-        problem, behind = extraction_problem(encoded, priced, forms)
-        choice = extract(
-            problem, method="ilp", seconds=budget.extraction, seed=budget.seed, workers=1
+        whole = candidates(encoded, tables, aim, graph.header.opset)
+        settled = settle(
+            whole,
+            own,
+            source,
+            deadline=time.monotonic() + budget.pricing,
+            seconds=budget.extraction,
+            seed=budget.seed,
+            everything=aim.everything,
+            progress=progress.step,
         )
+        choice = settled.choice
         progress.note(f"{choice.status}, gap {choice.gap:.2%}")
-    decoded = decode(graph, encoded, forms, choice, behind)
-    original = original_seconds(graph, encoded, tables, priced)
-    chosen = (behind[node] for node in choice.node_of.values())
-    found = math.fsum(enode.seconds for enode in chosen if enode is not None)
+    parts = (graph, encoded, whole.forms, settled.problem, choice)
     return Plan(
-        decoded, saturation, choice, problem, original, found, encoded, priced, behind
+        emit(*parts),
+        emit(*parts, targeted=True) if aim.machine.targeted else None,
+        saturation,
+        settled,
+        _seconds(settled.original, settled.original_choice),
+        _seconds(settled.problem, choice),
+        encoded,
     )
 
 
-def original_seconds(
-    graph: Graph, encoded: Encoded, tables: Tables, priced: Sequence[PricedENode]
-) -> float:
-    """Predicted cost of the graph as it was: each of its nodes once, equal ones too."""
-    seconds = {enode.handle: enode.seconds for enode in priced}
+def candidates(encoded: Encoded, tables: Tables, aim: Aim, opset: int) -> Candidates:
+    """All kernels of an e-graph as it is now.
+
+    Args:
+        encoded: The e-graph.
+        tables: Its tables.
+        aim: Sizes and machine.
+        opset: The model's version of the default operator set.
+    """
     egraph = encoded.egraph
-    total = 0.0
-    for ref, handle in encoded.handle_of.items():
-        node = graph.nodes[ref.node]
-        if ref.output or node.op in {CONSTANT, INPUT}:
-            continue
-        first = egraph.key_of[handle].arguments[0] if len(node.outputs) > 1 else handle
-        key = egraph.key_of[first]
-        total += seconds.get(
-            egraph.handle_of(key.operator, key.attributes, key.arguments), 0.0
-        )
-    return total
+    forms = constant_forms(egraph, tables, opset)
+    rows = [row for row in tables.enodes() if row.eclass not in forms]
+    roots = [egraph.find(root) for root in encoded.roots]
+    matcher = Matcher(egraph, rows, forms, aim.sizes, aim.fusions, opset, roots)
+    return Candidates(collect(matcher, aim.machine), forms, roots)
+
+
+def _seconds(problem: Problem, choice: Choice) -> float:
+    """Predicted cost of a choice, without surcharges."""
+    return math.fsum(problem.seconds[node] for node in choice.node_of.values())

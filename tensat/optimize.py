@@ -33,7 +33,8 @@ from tensat.explain import explain
 from tensat.explanation import Explanation
 from tensat.extension import own_operators, own_rules
 from tensat.fold import fold
-from tensat.improve import Budget, Plan, improve
+from tensat.improve import Aim, Budget, Plan, improve
+from tensat.kernels.machine import ALL_FUSIONS, block_size, cpu_machine
 from tensat.model.graph import OPAQUE, Graph
 from tensat.model.onnx_export import to_model
 from tensat.model.onnx_import import to_graph
@@ -210,7 +211,15 @@ class _Job:
         )
         budget = Budget(limits, options.seconds * 0.5, options.seconds * 0.25, options.seed)
         with self.costs() as source:
-            return improve(self.graph, self.rules, source, sizes, budget, self.clock)
+            aim = self.aim(sizes)
+            return improve(self.graph, self.rules, source, aim, budget, self.clock)
+
+    def aim(self, sizes: dict[str, int]) -> Aim:
+        """What the result is for: the kernels of this machine, or operators as they are."""
+        if self.options.cost == "roofline":
+            return Aim(sizes)
+        machine = cpu_machine(block_size(self.runtime))
+        return Aim(sizes, machine, ALL_FUSIONS)
 
     @contextmanager
     def costs(self) -> Iterator[CostSource]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from extraction import Choice, EGraph, extract
+from extraction import Choice, extract
 from rulesets.rule import Rule
 from rulesets.store import relevant
 from tensat.backtrack import Bounds, backtrack
@@ -19,15 +19,20 @@ from tensat.comparison.row import BACKTRACKING, ILP, ORIGINAL, Row
 from tensat.costs.source import CostSource, Progress, Signature
 from tensat.egraph.compile_rules import compile_rules, literals_of
 from tensat.egraph.constant_forms import constant_forms
-from tensat.egraph.decode import Decoded, decode, extraction_problem
-from tensat.egraph.encode import encode
-from tensat.egraph.price import price
+from tensat.egraph.encode import Encoded, encode
+from tensat.egraph.engine import ENodeRow, Tables
 from tensat.egraph.saturate import Limits, saturate
-from tensat.improve import original_seconds
+from tensat.kernels.collect import PLAIN_MACHINE, collect
+from tensat.kernels.emit import Decoded, emit
+from tensat.kernels.matching import Matcher
+from tensat.kernels.problem import Problem, kernel_problem
 from tensat.model.graph import Graph
 
 LEAST_SHARE = 0.25
 """Share of the time that is left to extraction whatever happened before."""
+
+GREEDY_SECONDS = 10.0
+"""Time limit for adding up the original, of which there is one way only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +123,7 @@ def original_row(
 ) -> tuple[Row, int]:
     """The row of the graph as it is, and the number of its operators."""
     encoded = encode(graph)
-    tables = encoded.egraph.refresh()
-    forms = constant_forms(encoded.egraph, tables, graph.header.opset)
-    priced = price(
-        encoded.egraph, tables, source, sizes, graph.header.opset, computed=forms
-    )
-    cost = original_seconds(graph, encoded, tables, priced)
+    cost = _original_cost(encoded, source, sizes, graph.header.opset)
     operators = sum(node.op not in {"Input", "Constant"} for node in graph.nodes)
     return Row(ORIGINAL, {}, cost, record=((0.0, cost),), seen=1, unit="graphs"), operators
 
@@ -171,25 +171,23 @@ def _extract(
     chosen = relevant(rules, {node.op for node in graph.nodes})
     literals = literals_of(chosen)
     encoded = encode(graph, literals)
+    first = _original_cost(encoded, timed, sizes, graph.header.opset)
     patterns = compile_rules(chosen, encoded.egraph, literals)
     saturation = saturate(encoded.egraph, patterns, limits)
     tables = encoded.egraph.refresh()
     saturated = time.monotonic() - start
     opset = graph.header.opset
     forms = constant_forms(encoded.egraph, tables, opset)
-    priced = price(encoded.egraph, tables, timed, sizes, opset, computed=forms)
-    problem, behind = extraction_problem(encoded, priced, forms)
-    problem = _without_surcharge(
-        problem, [None if each is None else each.seconds for each in behind]
-    )
+    problem = _problem(encoded, tables, forms, timed, sizes, opset)
     before = time.monotonic() - start - timed.spent
     processor_before = time.process_time() - processor
-    first = original_seconds(graph, encoded, tables, priced)
     found = []
     for row in task.rows():
         begin, processor = time.monotonic(), time.process_time()
         left = max(task.seconds - before, task.seconds * LEAST_SHARE)
-        choice = extract(problem, row.method, seconds=left, seed=task.seed, workers=1)
+        choice = extract(
+            problem.egraph, row.method, seconds=left, seed=task.seed, workers=1
+        )
         took = time.monotonic() - begin
         row = replace(
             row,
@@ -208,7 +206,7 @@ def _extract(
                 "extract": took,
             },
         )
-        found.append(Found(row, decode(graph, encoded, forms, choice, behind)))
+        found.append(Found(row, emit(graph, encoded, forms, problem, choice)))
     return tuple(found)
 
 
@@ -217,10 +215,30 @@ def _stop(saturation: str, choice: Choice) -> str:
     return f"{saturation}, timed out" if choice.status == "timed out" else saturation
 
 
-def _without_surcharge(problem: EGraph, seconds: Sequence[float | None]) -> EGraph:
-    """The e-graph with the costs that the source gave."""
-    nodes = [
-        node if cost is None else replace(node, cost=cost)
-        for node, cost in zip(problem.nodes, seconds, strict=True)
-    ]
-    return EGraph(nodes, problem.roots)
+def _problem(
+    encoded: Encoded,
+    tables: Tables,
+    forms: Mapping[int, ENodeRow],
+    source: CostSource,
+    sizes: Mapping[str, int],
+    opset: int,
+) -> Problem:
+    """What extraction chooses from: operators one by one, without any surcharge."""
+    egraph = encoded.egraph
+    rows = [row for row in tables.enodes() if row.eclass not in forms]
+    kernels = collect(Matcher(egraph, rows, forms, sizes, (), opset), PLAIN_MACHINE)
+    asked = dict.fromkeys(each for kernel in kernels for each in kernel.signatures)
+    costs = dict(zip(asked, source.seconds(list(asked)), strict=True))
+    seconds = [k.fixed + sum(costs[each] for each in k.signatures) for k in kernels]
+    roots = [egraph.find(root) for root in encoded.roots]
+    return kernel_problem(kernels, seconds, forms, roots, 0.0, 0.0)
+
+
+def _original_cost(
+    encoded: Encoded, source: CostSource, sizes: Mapping[str, int], opset: int
+) -> float:
+    """The cost of a graph that no rule was applied to, equal nodes once."""
+    tables = encoded.egraph.refresh()
+    forms = constant_forms(encoded.egraph, tables, opset)
+    problem = _problem(encoded, tables, forms, source, sizes, opset)
+    return extract(problem.egraph, "greedy-dag", seconds=GREEDY_SECONDS).cost

@@ -19,6 +19,9 @@ import numpy as np
 Progress = Callable[[int, int], None]
 """Called with (signatures done, signatures in all)."""
 
+PRICED_OPSET = 21
+"""Costs are asked for operators of this opset: those of others run the same kernels."""
+
 FREE_OPERATORS = frozenset({"Input", "Constant", "Output"})
 """Names for what exists anyway; using it takes no time."""
 

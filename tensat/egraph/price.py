@@ -15,7 +15,13 @@ from typing import Any
 from rulesets.errors import ShapeError, SizeError
 from rulesets.size import Poly, evaluate
 from rulesets.tensor import Tensor
-from tensat.costs.source import FREE_OPERATORS, Argument, CostSource, Signature
+from tensat.costs.source import (
+    FREE_OPERATORS,
+    PRICED_OPSET,
+    Argument,
+    CostSource,
+    Signature,
+)
 from tensat.egraph.encode import ABSENT
 from tensat.egraph.engine import ENodeRow, Tables
 from tensat.egraph.tensor_egraph import TensorEGraph
@@ -98,6 +104,11 @@ def operator_of(symbol: str) -> str:
     return symbol.rsplit("_", 1)[0]
 
 
+def handle_of_row(egraph: TensorEGraph, row: ENodeRow) -> int:
+    """The handle under which an e-node was put in."""
+    return egraph.handle_of(operator_of(row.symbol), row.attributes, row.children)
+
+
 def question(
     egraph: TensorEGraph, row: ENodeRow, sizes: Mapping[str, int], opset: int
 ) -> Signature | float:
@@ -105,7 +116,7 @@ def question(
     operator = operator_of(row.symbol)
     if operator in FREE_OPERATORS or operator == ABSENT:
         return 0.0
-    handle = egraph.handle_of(operator, row.attributes, row.children)
+    handle = handle_of_row(egraph, row)
     outputs = egraph.outputs[handle]
     original = egraph.rule_of[handle] is None
     attributes = dict(egraph.attributes(row.attributes))
@@ -115,11 +126,11 @@ def question(
             return math.inf
     try:
         arguments = tuple(_argument(egraph, child, sizes) for child in row.children)
-        results = tuple(_concrete(tensor, sizes) for tensor in outputs)
-        values = () if operator == "Opaque" else _evaluated(attributes, sizes)
+        results = tuple(concrete(tensor, sizes) for tensor in outputs)
+        values = () if operator == "Opaque" else evaluated(attributes, sizes)
     except SizeError:
         return UNKNOWN_SECONDS if original else math.inf
-    return Signature(operator, values, arguments, results, opset)
+    return Signature(operator, values, arguments, results, PRICED_OPSET)
 
 
 def expressible(
@@ -143,19 +154,30 @@ def _argument(
         return None
     tensor = egraph.tensor(child)
     constant = egraph.constant(child)
-    known = _concrete(tensor, sizes)
+    known = concrete(tensor, sizes)
     return Argument(known.dtype, known.dims, constant, egraph.scalar(child))
 
 
-def _concrete(tensor: Tensor, sizes: Mapping[str, int]) -> Argument:
+def concrete(tensor: Tensor, sizes: Mapping[str, int]) -> Argument:
+    """The type at given sizes.
+
+    Raises:
+        SizeError: Its rank or one of its sizes is not known.
+    """
     if tensor.shape is None:
         raise SizeError("a tensor of unknown rank has no size")
     return Argument(tensor.dtype, tuple(evaluate(size, sizes) for size in tensor.shape))
 
 
-def _evaluated(
+def evaluated(
     attributes: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[tuple[str, object], ...]:
+    """Attributes at given sizes, sorted by name.
+
+    Raises:
+        SizeError: A size is not known.
+    """
+
     def concrete(value: object) -> object:
         if isinstance(value, Poly):
             return evaluate(value, sizes)

@@ -163,6 +163,6 @@ _PARTS: tuple[
 
 FUSIONS: tuple[Fusion, ...] = (
     Fusion("normalized sum", Tree("LayerNormalization", ((0, Tree("Add")),)),
-           skip_layer_norm),
+           skip_layer_norm, forced=True),
     *[Fusion(name, tree, plain) for name, trees, plain in _PARTS for tree in trees],
 )  # fmt: skip

@@ -12,8 +12,8 @@ from itertools import product
 
 from rulesets.ops import OPERATORS, complete
 from rulesets.ops.spec import Value
-from tensat.costs.source import Argument, Signature
-from tensat.kernels.kernel import OPSET, Application, Members, Tree
+from tensat.costs.source import PRICED_OPSET, Argument, Signature
+from tensat.kernels.kernel import Application, Members, Tree
 
 DOMAIN = "com.microsoft"
 
@@ -113,7 +113,7 @@ def canonical(
     """Return the signature of a canonical operator, attributes filled up with defaults."""
     attributes = complete(OPERATORS[op], given)
     pairs = tuple(sorted(attributes.items()))
-    return Signature(op, pairs, tuple(inputs), tuple(outputs), OPSET)
+    return Signature(op, pairs, tuple(inputs), tuple(outputs), PRICED_OPSET)
 
 
 def contributed(
@@ -121,4 +121,4 @@ def contributed(
 ) -> Signature:
     """Return the signature of one of ONNX Runtime's own operators."""
     pairs = tuple(sorted(given.items()))
-    return Signature(f"{DOMAIN}:{op}", pairs, tuple(inputs), tuple(outputs), OPSET)
+    return Signature(f"{DOMAIN}:{op}", pairs, tuple(inputs), tuple(outputs), PRICED_OPSET)

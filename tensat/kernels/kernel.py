@@ -32,6 +32,8 @@ class Application:
         outputs: Types of the results.
         children: For each argument the number of its value; equal numbers, equal values.
         value: Number of the value that it computes.
+        types: Types of the arguments with symbolic sizes, as the model has them.
+        results: Types of the results with symbolic sizes.
     """
 
     op: str
@@ -40,6 +42,8 @@ class Application:
     outputs: tuple[Argument, ...]
     children: tuple[int, ...]
     value: int
+    types: tuple[Tensor | None, ...] = ()
+    results: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,10 @@ class Step:
     Attributes:
         op: A canonical operator, or ``domain:Type`` for an operator of another domain.
         attributes: Sorted (name, value) pairs; of a ``domain:Type`` the ONNX attributes.
+            Sizes may be symbolic.
         inputs: What it reads.
         output: Type of its result, as the runtime sees it: a blocked tensor is
-            [N, C rounded up to blocks, H, W].
+            [N, C rounded up to blocks, H, W]; sizes may be symbolic, except C.
         constant: Whether it depends on constants only, so that it is computed when the
             model is written and costs nothing.
     """
@@ -98,7 +103,7 @@ type Members = tuple[Application, ...]
 """The operators of one kernel: root first, then depth first as in `Tree.inner`."""
 
 type Blocked = Callable[[Members, int], tuple[BlockedForm, ...]]
-"""The ways in which operators run on blocked tensors, for a number of channels per block."""
+"""The ways in which operators run on blocked tensors, for the channels in a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +120,12 @@ class Fusion:
             where the fusion does not happen for these members.
         blocked: The ways in which it runs on blocked tensors, for a number of channels
             per block; none where it cannot.
+        forced: Whether the fused kernel is slower than its members, so that it matters
+            that the runtime fuses them wherever nobody else reads the inner value.
     """
 
     name: str
     tree: Tree
     plain: Callable[[Members], tuple[Signature, ...] | None]
     blocked: Blocked | None = None
+    forced: bool = False

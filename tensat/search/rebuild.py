@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rulesets.ops import freeze
-from tensat.egraph.decode import Decoded
 from tensat.egraph.encode import ABSENT, Encoded
+from tensat.kernels.emit import Decoded
 from tensat.model.graph import CONSTANT, INPUT, OUTPUT, Graph, Node, Ref
 from tensat.search.state import State
 from tensat.search.terms import Terms

@@ -14,7 +14,7 @@ from tensat.costs.roofline import Roofline
 from tensat.costs.source import CostSource, Progress, Signature
 from tensat.egraph.saturate import Limits
 from tensat.fold import fold
-from tensat.improve import Budget, Plan, improve
+from tensat.improve import Aim, Budget, Plan, improve
 from tensat.model.onnx_export import to_model
 from tensat.model.onnx_import import to_graph
 from tensat.model.onnx_read import read
@@ -58,7 +58,7 @@ def improved(
     """The cheapest model found, folded and written, and how it was found."""
     graph = to_graph(read(model))
     budget = Budget(limits, 20.0, 10.0)
-    plan = improve(graph, rules, source or Roofline(), sizes or {}, budget, Clock())
+    plan = improve(graph, rules, source or Roofline(), Aim(sizes or {}), budget, Clock())
     folded = fold(plan.decoded.graph, runtime, plan.decoded.constants)
     assert not folded.refused, folded.refused
     return to_proto(to_model(folded.graph)), plan

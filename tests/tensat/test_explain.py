@@ -249,7 +249,7 @@ def test_egraph_json(result: Result, tmp_path: Path) -> None:
     graph, plan = result.found
     path = tmp_path / "e.json"
     path.write_bytes(egraph_json(graph, plan))
-    kept = [node for node in plan.problem.nodes if node.cost < float("inf")]
+    kept = [node for node in plan.problem.egraph.nodes if node.cost < float("inf")]
     assert len(read_egraph(path).nodes) <= len(kept)
     nodes = json.loads(path.read_text())["nodes"]
     rules = {each["rule"] for each in nodes.values()}

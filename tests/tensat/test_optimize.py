@@ -101,7 +101,7 @@ def test_the_report_is_complete() -> None:
     assert report.deviation is not None
     assert report.saturation["stop"] == "saturated"
     assert report.extraction["status"] == "optimal"
-    assert {"read", "inputs", "saturate", "costs", "extract", "rebuild", "check"} <= set(
+    assert {"read", "inputs", "saturate", "extract", "rebuild", "check"} <= set(
         report.stages
     )
     assert {"tensat", "onnxruntime", "egglog"} <= set(report.versions)

@@ -1,0 +1,140 @@
+"""The extraction problem of kernels.
+
+The plain value of an e-class is the class of that number; its blocked value is a class
+beside it. Reorders lead from one to the other, and must not make cycles: a class that is
+made in both layouts is four, the two that are made and the two that users ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from extraction import EGraph, ENode
+from tensat.egraph.engine import ENodeRow
+from tensat.kernels.collect import Kernel
+from tensat.kernels.kernel import Layout
+
+HYSTERESIS = 0.01
+"""Relative surcharge on kernels that the model does not have itself."""
+
+PER_OPERATOR = 1e-10
+"""Seconds per e-node: of equal kernels the one of fewest operators is chosen."""
+
+type ClassId = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The e-graph of kernels and what its nodes are.
+
+    Attributes:
+        egraph: What extraction sees.
+        behind: The kernel behind each node; None for constants and for nodes that only say
+            that what is made is what is asked for.
+        seconds: Predicted cost of each node, without surcharges.
+    """
+
+    egraph: EGraph
+    behind: tuple[Kernel | None, ...]
+    seconds: tuple[float, ...]
+
+
+def kernel_problem(
+    kernels: Sequence[Kernel],
+    seconds: Sequence[float],
+    forms: Mapping[int, ENodeRow],
+    roots: Iterable[int],
+    hysteresis: float = HYSTERESIS,
+    per_operator: float = PER_OPERATOR,
+) -> Problem:
+    """The extraction problem.
+
+    Args:
+        kernels: What can be chosen.
+        seconds: What each costs.
+        forms: Classes that are constants, as `constant_forms` gives them.
+        roots: Classes that are wanted, plain.
+        hysteresis: Relative surcharge on kernels that rules made, so that nothing is
+            changed for a gain below the noise of measured costs. What costs the same as a
+            kernel of the model's own, of the same class, by being the same, has none.
+        per_operator: Surcharge for each e-node, in seconds.
+    """
+    roots = tuple(dict.fromkeys(roots))
+    places = _Places(kernels)
+    own = {(k.eclass, k.layout, k.signatures) for k in kernels if k.rows and k.original}
+    nodes: list[ENode] = []
+    behind: list[Kernel | None] = []
+    costs = list(seconds)
+    constants: dict[int, None] = dict.fromkeys(roots)
+    for kernel, cost in zip(kernels, seconds, strict=True):
+        same = kernel.original or (kernel.eclass, kernel.layout, kernel.signatures) in own
+        cost = cost * (1 if same else 1 + hysteresis) + per_operator * len(kernel.rows)
+        name = kernel.name or (kernel.rows[0].symbol if kernel.rows else "Reorder")
+        nodes.append(ENode(name, places.result(kernel), places.arguments(kernel), cost))
+        behind.append(kernel)
+        constants.update((eclass, None) for eclass, _ in kernel.arguments)
+    for eclass in constants:
+        if eclass in forms:
+            nodes.append(ENode("Constant", eclass, (), 0.0))
+            behind.append(None)
+    for wanted, made in places.same():
+        nodes.append(ENode("Same", wanted, (made,), 0.0))
+        behind.append(None)
+    costs += [0.0] * (len(nodes) - len(costs))
+    return Problem(EGraph(nodes, roots), tuple(behind), tuple(costs))
+
+
+def eclass_of(identifier: object) -> int:
+    """The e-class whose value, in some layout, a class of the problem is."""
+    return int(str(identifier).split(".")[0])
+
+
+class _Places:
+    """Which class of the problem a kernel belongs to, and which it asks for.
+
+    A reorder belongs to what is asked for, and takes what is made. Where a forced fusion
+    computes a value, its plain class is made of two, with and without such values.
+    """
+
+    def __init__(self, kernels: Iterable[Kernel]) -> None:
+        made: set[tuple[int, Layout]] = set()
+        self.inner: set[int] = set()
+        for kernel in kernels:
+            if kernel.rows:
+                made.add((kernel.eclass, kernel.layout))
+            if kernel.inner:
+                self.inner.add(kernel.eclass)
+        self.both = {c for c, _ in made if all((c, each) in made for each in Layout)}
+
+    def result(self, kernel: Kernel) -> ClassId:
+        eclass, layout = kernel.eclass, kernel.layout
+        if not kernel.rows:
+            return _wanted(eclass, layout)
+        if eclass in self.inner and layout is Layout.PLAIN:
+            return f"{eclass}.inner" if kernel.inner else f"{eclass}.other"
+        return self._made(eclass, layout)
+
+    def arguments(self, kernel: Kernel) -> tuple[ClassId, ...]:
+        if not kernel.rows:
+            return tuple(self._made(*argument) for argument in kernel.arguments)
+        return tuple(
+            f"{eclass}.other" if eclass in kernel.shuns else _wanted(eclass, layout)
+            for eclass, layout in kernel.arguments
+        )
+
+    def same(self) -> Iterator[tuple[ClassId, ClassId]]:
+        """Classes that users ask for, with those in which they are made."""
+        for eclass in sorted(self.inner):
+            yield self._made(eclass, Layout.PLAIN), f"{eclass}.inner"
+            yield self._made(eclass, Layout.PLAIN), f"{eclass}.other"
+        for eclass in sorted(self.both):
+            for layout in Layout:
+                yield _wanted(eclass, layout), self._made(eclass, layout)
+
+    def _made(self, eclass: int, layout: Layout) -> ClassId:
+        return f"{eclass}.{layout}.made" if eclass in self.both else _wanted(eclass, layout)
+
+
+def _wanted(eclass: int, layout: Layout) -> ClassId:
+    return eclass if layout is Layout.PLAIN else f"{eclass}.{layout}"

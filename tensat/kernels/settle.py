@@ -1,0 +1,204 @@
+"""Measure only what matters: extraction and measuring in turn.
+
+What is not measured yet counts as little as it possibly can. The cheapest plan under such
+bounds is measured where it is not, and looked for again, until all of it is measured: no
+other plan can then be cheaper, since all others were given less than they cost. The
+quick extractor leads the way, so that the exact one runs a few times only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from extraction import Choice, extract
+from tensat.costs.source import CostSource, Progress, Signature
+from tensat.egraph.engine import ENodeRow
+from tensat.kernels.collect import Kernel
+from tensat.kernels.problem import Problem, kernel_problem
+
+MOST_TURNS = 40
+"""Turns of extraction and measuring, after which what is not measured is estimated."""
+
+
+@runtime_checkable
+class LazySource(Protocol):
+    """A cost source that can say what it knows, and bounds for the rest."""
+
+    def known(self, signatures: Sequence[Signature]) -> list[float | None]:
+        """Seconds of each signature, None where it would have to be measured."""
+        ...
+
+    def floor(self, signature: Signature) -> float:
+        """Seconds that the signature cannot be faster than, without measuring."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Kernels to choose from.
+
+    Attributes:
+        kernels: The kernels.
+        forms: Classes that are constants, as `constant_forms` gives them.
+        roots: Classes that are wanted.
+    """
+
+    kernels: Sequence[Kernel]
+    forms: Mapping[int, ENodeRow]
+    roots: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The cheapest plan and what it took.
+
+    Attributes:
+        problem: The e-graph of kernels under the final costs.
+        choice: What extraction chose.
+        original: The e-graph of the model's own kernels.
+        original_choice: The cheapest way to run the model as it is.
+        turns: How often plans were looked for.
+        asked: Distinct signatures of all kernels.
+        measured: How many of them were asked for a measured cost.
+    """
+
+    problem: Problem
+    choice: Choice
+    original: Problem
+    original_choice: Choice
+    turns: int
+    asked: int
+    measured: int
+
+
+def settle(
+    whole: Candidates,
+    own: Candidates,
+    source: CostSource,
+    *,
+    deadline: float,
+    seconds: float,
+    seed: int = 0,
+    everything: bool = False,
+    progress: Progress | None = None,
+) -> Settled:
+    """The cheapest plan under costs that are measured where they matter.
+
+    Args:
+        whole: What can be chosen.
+        own: What there is for the model as it is.
+        source: What signatures cost.
+        deadline: Value of `time.monotonic` after which nothing new is measured.
+        seconds: Wall time for the last extraction; earlier ones share the same again.
+        seed: For the solver.
+        everything: Whether to measure every signature first.
+        progress: Told how many of the signatures are known.
+    """
+    work = _Work(whole, own, source, deadline, seconds, seed, progress)
+    return work.run(everything or not isinstance(source, LazySource))
+
+
+class _Work:
+    """Costs as they become known."""
+
+    def __init__(
+        self,
+        whole: Candidates,
+        own: Candidates,
+        source: CostSource,
+        deadline: float,
+        seconds: float,
+        seed: int,
+        progress: Progress | None,
+    ) -> None:
+        self.whole, self.own = whole, own
+        self.source, self.deadline, self.progress = source, deadline, progress
+        self.seconds, self.seed = seconds, seed
+        kernels = (*whole.kernels, *own.kernels)
+        self.distinct = list(dict.fromkeys(s for k in kernels for s in k.signatures))
+        self.costs: dict[Signature, float] = {}
+        self.missing: set[Signature] = set()
+        self.turns = 0
+        self.measured = 0
+
+    def run(self, everything: bool) -> Settled:
+        if everything:
+            self._ask(self.distinct)
+        else:
+            self._bound()
+            first = time.monotonic() + self.seconds
+            self._follow("greedy-dag", first)
+            self._follow("ilp", first)
+        problem, choice = self._extract(self.whole, "ilp", self.seconds)
+        original, own = self._extract(self.own, "ilp", self.seconds)
+        rest = self._unknown(problem, choice) + self._unknown(original, own)
+        if rest:  # time is over: let the source estimate, then decide for good
+            self._ask(list(dict.fromkeys([*rest, *self.missing])))
+            problem, choice = self._extract(self.whole, "ilp", self.seconds)
+            original, own = self._extract(self.own, "ilp", self.seconds)
+        return Settled(
+            problem, choice, original, own, self.turns, len(self.distinct), self.measured
+        )
+
+    def _bound(self) -> None:
+        """Start from what is known, and bounds for the rest."""
+        assert isinstance(self.source, LazySource)
+        known = self.source.known(self.distinct)
+        for signature, cost in zip(self.distinct, known, strict=True):
+            if cost is None:
+                self.missing.add(signature)
+                cost = self.source.floor(signature)
+            self.costs[signature] = cost
+
+    def _follow(self, method: str, end: float) -> None:
+        """Measure what the plans of a method use, until nothing new comes up."""
+        while self.missing and self.turns < MOST_TURNS:
+            if time.monotonic() > min(end, self.deadline):
+                return
+            left = max(0.2, end - time.monotonic())
+            wanted = [
+                signature
+                for candidates in (self.whole, self.own)
+                for signature in self._unknown(*self._extract(candidates, method, left))
+            ]
+            if not wanted:
+                return
+            self._ask(list(dict.fromkeys(wanted)))
+
+    def _ask(self, signatures: Sequence[Signature]) -> None:
+        costs = self.source.seconds(signatures, self.deadline)
+        self.costs.update(zip(signatures, costs, strict=True))
+        self.missing.difference_update(signatures)
+        self.measured += len(signatures)
+        if self.progress is not None:
+            done = len(self.distinct) - len(self.missing)
+            self.progress(done, len(self.distinct))
+
+    def _unknown(self, problem: Problem, choice: Choice) -> list[Signature]:
+        """What a choice is made of and has not been measured."""
+        return [
+            signature
+            for node in choice.node_of.values()
+            if (kernel := problem.behind[node]) is not None
+            for signature in kernel.signatures
+            if signature in self.missing
+        ]
+
+    def _extract(
+        self, candidates: Candidates, method: str, seconds: float
+    ) -> tuple[Problem, Choice]:
+        self.turns += 1
+        costs = [
+            kernel.fixed + sum(self.costs[s] for s in kernel.signatures)
+            for kernel in candidates.kernels
+        ]
+        problem = kernel_problem(
+            candidates.kernels, costs, candidates.forms, candidates.roots
+        )
+        choice = extract(
+            problem.egraph, method=method, seconds=seconds, seed=self.seed, workers=1
+        )
+        return problem, choice
