@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tensat.cli_compare import add_compare_command
+from tensat.cli_costs import add_costs_commands
 from tensat.cli_errors import check_folder, errors_in_one_line
 from tensat.cli_explain import add_explain_commands
 from tensat.cli_network import add_network_command
@@ -39,6 +40,7 @@ app = typer.Typer(
 
 add_explain_commands(app)
 add_compare_command(app)
+add_costs_commands(app)
 add_network_command(app)
 
 

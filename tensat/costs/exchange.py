@@ -70,21 +70,30 @@ def read_costs(path: str | Path) -> Costs:
 def _lines(costs: Mapping[Setting, Mapping[str, Record]]) -> Iterator[dict[str, object]]:
     yield {"format": FORMAT, "version": VERSION, "settings": len(costs)}
     for setting, records in sorted(costs.items()):
-        yield {
-            "device": setting.device,
-            "runtime": setting.runtime,
-            "threads": setting.threads,
-            "costs": len(records),
-        }
+        yield {**setting_fields(setting), "costs": len(records)}
         for signature, record in sorted(records.items()):
-            yield {
-                "signature": signature,
-                "seconds": None if math.isinf(record.seconds) else record.seconds,
-                "spread": record.spread,
-                "runs": record.runs,
-                "note": record.note,
-                "measured": date(record.measured),
-            }
+            yield record_fields(signature, record)
+
+
+def setting_fields(setting: Setting) -> dict[str, object]:
+    """Return a setting as plain values."""
+    return {
+        "device": setting.device,
+        "runtime": setting.runtime,
+        "threads": setting.threads,
+    }
+
+
+def record_fields(signature: str, record: Record) -> dict[str, object]:
+    """Return a cost as plain values, without infinity."""
+    return {
+        "signature": signature,
+        "seconds": None if math.isinf(record.seconds) else record.seconds,
+        "spread": record.spread,
+        "runs": record.runs,
+        "note": record.note,
+        "measured": date(record.measured),
+    }
 
 
 def date(seconds: float) -> str:

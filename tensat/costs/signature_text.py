@@ -48,7 +48,7 @@ def parse(text: str) -> Signature | None:
 
 
 def shorten(text: str) -> str:
-    """Return a signature for reading: `Conv f32[1x3x8x8] f32[16x3x3x3]c group=1`."""
+    """Return a signature for reading: `Conv@17 f32[1x3x8x8] f32[16x3x3x3]c group=1`."""
     signature = parse(text)
     if signature is None:
         return text
@@ -56,7 +56,7 @@ def shorten(text: str) -> str:
     values = (
         f"{name}={_plain(value)}" for name, value in signature.attributes if value != ()
     )
-    return " ".join([signature.op, *inputs, *values])
+    return " ".join([f"{signature.op}@{signature.opset}", *inputs, *values])
 
 
 def _attributes(text: str) -> tuple[tuple[str, object], ...]:

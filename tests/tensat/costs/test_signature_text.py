@@ -81,7 +81,9 @@ def test_other_texts_give_nothing(text: str) -> None:
 
 
 def test_a_short_form_is_for_reading() -> None:
-    """Operator, inputs and attributes; empty attributes and the opset are left out."""
-    assert shorten(CONV.text()) == "Conv f32[1x3x8x8] f32[16x3x3x3]c - group=1 pads=1,1,1,1"
+    """Operator, opset, inputs and attributes; empty attributes are left out."""
+    assert shorten(CONV.text()) == (
+        "Conv@17 f32[1x3x8x8] f32[16x3x3x3]c - group=1 pads=1,1,1,1"
+    )
     power = Signature("Pow", (), (X, Argument("int64", (), True, 2.0)), (X,), 17)
-    assert shorten(power.text()) == "Pow f32[1x3x8x8] i64[]c=2"
+    assert shorten(power.text()) == "Pow@17 f32[1x3x8x8] i64[]c=2"
