@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 
 from rulesets.tensor import Tensor
 from tensat.kernels.blocked_conv import folded
@@ -33,7 +32,6 @@ from tensat.kernels.conv_kernel import (
 )
 from tensat.kernels.kernel import (
     Application,
-    Blocked,
     BlockedForm,
     Fusion,
     Members,
@@ -66,13 +64,19 @@ class ChannelKernel:
 
 
 def read(chain: Chain, members: Members) -> ChannelKernel | None:
-    """Return the kernel of operators that follow each other, None if none computes them."""
-    waiting = list(zip(reversed(members), chain, strict=True))
-    channelwise = []
-    first = waiting[0][0]
-    image = input_type(first, chain[0][1])
+    """Return the kernel of operators that follow each other, None if none computes them.
+
+    Which argument of the first one is the image is told by the other, which is constant.
+    """
+    first = members[-1]
+    right = len(first.inputs) == 2 and first.inputs[0]
+    position = int(bool(right and right.constant))
+    image = input_type(first, position)
     if not is_image(image) or image != output_type(first):
         return None
+    links = ((first.op, position), *chain[1:])
+    waiting = list(zip(reversed(members), links, strict=True))
+    channelwise = []
     while waiting and is_channelwise(*waiting[0], first.outputs[0].dims):
         member, (_, position) = waiting.pop(0)
         channelwise.append((member, position))
@@ -107,14 +111,10 @@ def form(kernel: ChannelKernel, members: Members, block: int) -> BlockedForm:
     return BlockedForm(layouts, tuple(steps.done), _alike(kernel))
 
 
-def alone(op: str, position: int) -> Blocked:
+def alone(members: Members, block: int) -> tuple[BlockedForm, ...]:
     """Return how one operator per channel runs on a blocked tensor."""
-
-    def blocked(members: Members, block: int) -> tuple[BlockedForm, ...]:
-        kernel = read(((op, position),), members)
-        return () if kernel is None else (form(kernel, members, block),)
-
-    return blocked
+    kernel = read(((members[0].op, 0),), members)
+    return () if kernel is None else (form(kernel, members, block),)
 
 
 def gate(members: Members, block: int) -> tuple[BlockedForm, ...]:
@@ -173,11 +173,11 @@ def _alike(kernel: ChannelKernel) -> bool:
 
 
 def _chains() -> Iterator[Chain]:
-    for links in (*[(one,) for one in PER_CHANNEL], *product(PER_CHANNEL, repeat=2)):
-        if len(links) == 1 or links[0][0] != links[1][0]:
+    for first in dict.fromkeys(op for op, _ in PER_CHANNEL):
+        for second in ((), *[(link,) for link in PER_CHANNEL if link[0] != first]):
             for last in ((), *[((name, 0),) for name in ACTIVATIONS]):
-                if len(links) + len(last) > 1:
-                    yield (*links, *last)
+                if second or last:
+                    yield ((first, 0), *second, *last)
 
 
 def _fusion(chain: Chain) -> Fusion:

@@ -14,7 +14,6 @@ from tensat.kernels.blocked_conv import BLOCKED_CONV, conv_alone
 from tensat.kernels.blocked_elementwise import COMBINING, FINITE, PARTIAL, combined, unary
 from tensat.kernels.blocked_moves import joined, padded, sliced
 from tensat.kernels.blocked_pools import global_pool, reduction, window_pool
-from tensat.kernels.conv_kernel import PER_CHANNEL
 from tensat.kernels.kernel import Blocked, BlockedForm, Fusion, Members
 
 
@@ -25,8 +24,8 @@ def _entries() -> Iterator[tuple[str, Blocked]]:
         yield op, unary
     for op in sorted(COMBINING):
         yield op, combined
-    for op, position in PER_CHANNEL:
-        yield op, alone(op, position)
+    for op in ("BatchNormalization", "Add", "Mul"):
+        yield op, alone
     yield "Mul", gate
     for op in ("MaxPool", "AveragePool"):
         yield op, window_pool

@@ -140,6 +140,20 @@ class Lab:
         out, _ = _steps(nodes, constants, reorder.steps, [result], [blocked], "o")
         return _model(nodes, self.feeds(members), constants, out)
 
+    def reordered(
+        self, members: Members, there: BlockedForm, back: BlockedForm
+    ) -> onnx.ModelProto:
+        """Return a model that takes the first argument there and back."""
+        nodes: list[onnx.NodeProto] = []
+        constants: dict[str, Array] = {}
+        ((number, (_, kind, _)),) = arguments_of(members).items()
+        name, kind = _steps(nodes, constants, there.steps, [f"v{number}"], [kind], "b")
+        name, _ = _steps(nodes, constants, back.steps, [name], [kind], "o")
+        if not nodes:
+            nodes.append(helper.make_node("Identity", [name], ["same"]))
+            name = "same"
+        return _model(nodes, self.feeds(members), constants, name)
+
     def lanes(self, members: Members, form: BlockedForm) -> Array:
         """Return a kernel's blocked result as it lies, of random numbers everywhere."""
         nodes: list[onnx.NodeProto] = []

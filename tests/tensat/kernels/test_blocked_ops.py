@@ -34,9 +34,9 @@ def _on(*images: tuple[int, Members]) -> tuple[list[int], Members]:
     return [value for value, _ in images], tuple(m for _, made in images for m in made)
 
 
-def _one(op: str, h: int = 6, w: int = 5, **given: object) -> Case:
+def _one(op: str, size: tuple[int, int] = (6, 5), /, **given: object) -> Case:
     def make(lab: Lab, c: int) -> tuple[Application, Members]:
-        values, made = _on(lab.image(2, c, h, w))
+        values, made = _on(lab.image(2, c, *size))
         return lab.apply(op, *values, **given), made
 
     return make
@@ -103,7 +103,12 @@ def _cut(axes: tuple[int, ...], *ranges: tuple[int, int, int], c: int = 0) -> Ca
     return make
 
 
-_MAX = {"kernel": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1), "dilations": (1, 1)}
+_MAX: Mapping[str, object] = {
+    "kernel": (3, 2),
+    "strides": (2, 1),
+    "pads": (1, 0, 1, 1),
+    "dilations": (1, 1),
+}
 CASES: Mapping[str, Case] = {
     **{f"{op}": _one(op) for op in sorted(FINITE | PARTIAL) if op != "Clip"},
     "Clip": _one("Clip", min=-0.25, max=0.5),
@@ -120,15 +125,15 @@ CASES: Mapping[str, Case] = {
     "gate": _gate(1, first=False),
     "gate of 3": _gate(3, first=True),
     "MaxPool": _one("MaxPool", **_MAX),
-    "MaxPool dilated": _one("MaxPool", **(_MAX | {"dilations": (2, 1)})),
-    "MaxPool ceil": _one("MaxPool", **(_MAX | {"ceil_mode": 1})),
+    "MaxPool dilated": _one("MaxPool", **{**_MAX, "dilations": (2, 1)}),
+    "MaxPool ceil": _one("MaxPool", **{**_MAX, "ceil_mode": 1}),
     "AveragePool": _one("AveragePool", **_MAX),
-    "AveragePool counted": _one("AveragePool", **(_MAX | {"count_include_pad": 1})),
-    "AveragePool ceil": _one("AveragePool", **(_MAX | {"ceil_mode": 1})),
+    "AveragePool counted": _one("AveragePool", **{**_MAX, "count_include_pad": 1}),
+    "AveragePool ceil": _one("AveragePool", **{**_MAX, "ceil_mode": 1}),
     "GlobalAveragePool": _one("GlobalAveragePool"),
-    "GlobalAveragePool large": _one("GlobalAveragePool", 24, 20),
-    "GlobalMaxPool": _one("GlobalMaxPool", 24, 20),
-    "ReduceMean": _one("ReduceMean", 24, 20, axes=(2, 3), keepdims=1),
+    "GlobalAveragePool large": _one("GlobalAveragePool", (24, 20)),
+    "GlobalMaxPool": _one("GlobalMaxPool", (24, 20)),
+    "ReduceMean": _one("ReduceMean", (24, 20), axes=(2, 3), keepdims=1),
     "ReduceMax": _one("ReduceMax", axes=(2, 3), keepdims=1),
     "Concat channels": _join(1, 0, 0),
     "Concat last partial": _join(1, 16, 32, 0),
@@ -142,7 +147,7 @@ CASES: Mapping[str, Case] = {
     "Pad": _one("Pad", pads=(0, 0, 1, 0, 0, 0, 2, 1), value=0.5),
 }
 REFUSED: Mapping[str, Case] = {
-    "AveragePool dilated": _one("AveragePool", **(_MAX | {"dilations": (2, 1)})),
+    "AveragePool dilated": _one("AveragePool", **{**_MAX, "dilations": (2, 1)}),
     "reduction over channels": _one("ReduceMean", axes=(1,), keepdims=1),
     "reduction that drops axes": _one("ReduceMean", axes=(2, 3), keepdims=0),
     "Slice within a block": _cut((1,), (8, 24, 1)),
