@@ -2,7 +2,9 @@
 
 What the table does not hold is estimated by the roofline, multiplied by how far the
 roofline is off for the table's own costs of the same operator; `counts` and `unknown` tell
-how much of an answer that was.
+how much of an answer that was. Kernels of the runtime's own domains are not estimated where
+the table holds none of that domain: its device may have no such layout, and its costs were
+measured without such fusions.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from tensat.costs.exchange import Costs, read_costs
 from tensat.costs.representative import representative
 from tensat.costs.roofline import Roofline
 from tensat.costs.scaling import Scales, scales_of
-from tensat.costs.signature_text import parse
+from tensat.costs.signature_text import operator_of, parse
 from tensat.costs.source import FREE_OPERATORS, Progress, Signature
 from tensat.costs.store import Record, Setting
 from tensat.errors import UsageError
@@ -76,7 +78,8 @@ class TableCosts:
     def counts(self) -> dict[str, int]:
         """How many distinct signatures were known, refused, scaled or only estimated.
 
-        Refused ones are known to have no kernel; estimated ones are never in a table.
+        Refused ones have no kernel as far as the table tells; estimated ones are never in
+        a table.
         """
         return {
             name: self._counts[name] for name in (_KNOWN, _REFUSED, _SCALED, _ESTIMATED)
@@ -110,10 +113,17 @@ class TableCosts:
         record = self._records.get(signature.text())
         if record is not None:
             return record.seconds, _KNOWN if record.seconds < math.inf else _REFUSED
+        if _domain(signature.op) not in self._domains:
+            return math.inf, _REFUSED
         estimate = self._roofline.estimate(signature)
         seconds = self._scales.of(signature.op) * estimate if estimate else 0.0
         never = signature.op in FREE_OPERATORS or signature.op == "Opaque"
         return seconds, _ESTIMATED if never or not signature.inputs else _SCALED
+
+    @cached_property
+    def _domains(self) -> set[str]:
+        """Domains of operators in the table; that of ONNX is always there."""
+        return {"", *(_domain(operator_of(text)) for text in self._records)}
 
     @cached_property
     def _scales(self) -> Scales:
@@ -130,6 +140,11 @@ class TableCosts:
             except (ArithmeticError, LookupError, TypeError, ValueError):
                 continue  # a file may hold an operator with any inputs
             yield signature.op, record.seconds, estimate
+
+
+def _domain(operator: str) -> str:
+    """The domain in a name such as `com.microsoft:Gelu`; empty for ONNX's own."""
+    return operator.rpartition(":")[0]
 
 
 def choose(costs: Costs, threads: int, path: str | Path) -> Setting:

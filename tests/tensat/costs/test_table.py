@@ -92,6 +92,19 @@ def test_what_is_never_measured_is_not_missing() -> None:
     assert not source.unknown
 
 
+def test_domains_that_the_table_does_not_know_are_refused() -> None:
+    """A layout of one device is not estimated for another; known domains are."""
+    blocked, fused = relu(64, "com.microsoft.nchwc:Conv"), relu(64, "com.microsoft:Gelu")
+    records = {key(relu(9)): Record(2 * estimate(relu(9)))}
+    source = TableCosts(FAR, records)
+    assert source.seconds([blocked, fused]) == [math.inf, math.inf]
+    assert source.counts["refused"] == 2
+    records[key(relu(7, "com.microsoft:QuickGelu"))] = Record(1e-6)
+    refused, known = TableCosts(FAR, records).seconds([blocked, fused])
+    assert math.isinf(refused)
+    assert 0 < known < math.inf
+
+
 def test_an_empty_part_of_a_table_is_the_roofline() -> None:
     """Without any cost there is nothing to scale by."""
     signatures = [relu(5), relu(6, "Tanh")]
