@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tensat.cli_errors import check_folder, errors_in_one_line
-from tensat.errors import UsageError
+from tensat.errors import ModelError, UsageError
 from tensat.model.put_file import put_file
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def measure(
         )
         found = measure_costs(str(model), options)
         if found.reason:
-            raise UsageError(f"nothing was measured: {found.reason}")
+            raise ModelError(f"'{model}': nothing was measured: {found.reason}")
         typer.echo(
             f"{found.known} known, {found.measured} measured, {found.refused} refused by "
             f"the runtime, {found.seconds:.1f} s in all"
