@@ -3,8 +3,8 @@
 What the table does not hold is estimated by the roofline, multiplied by how far the
 roofline is off for the table's own costs of the same operator; `counts` and `unknown` tell
 how much of an answer that was. Kernels of the runtime's own domains are not estimated where
-the table holds none of that domain: its device may have no such layout, and its costs were
-measured without such fusions.
+the table holds no cost of that domain: its device may have no such layout, or its costs
+were measured without such fusions.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class TableCosts:
 
         The same signature always gets the same answer; nothing takes time.
         """
-        result = [self._answer(representative(signature)) for signature in signatures]
+        result = [self._answer(signature) for signature in signatures]
         if progress is not None:
             progress(len(result), len(result))
         return result
@@ -110,20 +110,28 @@ class TableCosts:
         return self._answers[signature]
 
     def _find(self, signature: Signature) -> tuple[float, str]:
-        record = self._records.get(signature.text())
-        if record is not None:
-            return record.seconds, _KNOWN if record.seconds < math.inf else _REFUSED
+        """Return a cost and how it is known.
+
+        A table may hold a signature itself, or one that is timed for it.
+        """
+        forms = (signature, representative(signature))
+        for form in forms:
+            record = self._records.get(form.text())
+            if record is not None:
+                return record.seconds, _KNOWN if record.seconds < math.inf else _REFUSED
         if _domain(signature.op) not in self._domains:
             return math.inf, _REFUSED
-        estimate = self._roofline.estimate(signature)
-        seconds = self._scales.of(signature.op) * estimate if estimate else 0.0
         never = signature.op in FREE_OPERATORS or signature.op == "Opaque"
-        return seconds, _ESTIMATED if never or not signature.inputs else _SCALED
+        origin = _ESTIMATED if never or not signature.inputs else _SCALED
+        known = (form for form in forms if form.op in self._scales.by_operator)
+        form = next(known, signature)
+        return self._scales.of(form.op) * self._roofline.estimate(form), origin
 
     @cached_property
     def _domains(self) -> set[str]:
-        """Domains of operators in the table; that of ONNX is always there."""
-        return {"", *(_domain(operator_of(text)) for text in self._records)}
+        """Domains of which something ran; that of ONNX is always there."""
+        ran = (text for text, record in self._records.items() if record.seconds < math.inf)
+        return {"", *(_domain(operator_of(text)) for text in ran)}
 
     @cached_property
     def _scales(self) -> Scales:

@@ -53,6 +53,30 @@ def test_equal_kernels_share_a_row() -> None:
     assert source.seconds(scales) == [3e-6, 3e-6]
 
 
+def test_a_signature_itself_comes_before_the_one_timed_for_it() -> None:
+    """Sources that time each signature as it is store it under its own text."""
+    x = Argument(F, (4, 8))
+    mul = Signature("Mul", (), (x, Argument(F, (), True, 0.5)), (x,), 17)
+    assert key(mul) != mul.text()
+    records = {key(mul): Record(3e-6), mul.text(): Record(4e-6)}
+    assert TableCosts(FAR, records).seconds([mul]) == [4e-6]
+
+
+def test_an_unknown_form_is_scaled_as_what_is_timed_for_it() -> None:
+    """A Gemm by constants as a MatMul, if the table has only those."""
+    x, w, y = Argument(F, (4, 8)), Argument(F, (8, 16), True), Argument(F, (4, 16))
+    gemm = Signature("Gemm", (), (x, w, Argument(F, (16,), True)), (y,), 17)
+    timed = representative(gemm)
+    assert timed.op == "MatMul"
+    other = Signature("MatMul", (), (y, Argument(F, (16, 4), True)), (x,), 17)
+    records = {
+        other.text(): Record(7 * Roofline().estimate(other)),
+        key(relu(9)): Record(estimate(relu(9))),
+    }
+    seconds = TableCosts(FAR, records).seconds([gemm])
+    assert seconds == pytest.approx([7 * Roofline().estimate(timed)])
+
+
 def test_the_rest_is_scaled_by_the_tables_own_costs() -> None:
     """Per operator, by rows that were not asked for; other operators by all rows."""
     known = [relu(1000), relu(100_000), relu(10_000_000), relu(5000, "Tanh")]
@@ -100,6 +124,7 @@ def test_domains_that_the_table_does_not_know_are_refused() -> None:
     assert source.seconds([blocked, fused]) == [math.inf, math.inf]
     assert source.counts["refused"] == 2
     records[key(relu(7, "com.microsoft:QuickGelu"))] = Record(1e-6)
+    records[key(relu(7, "com.microsoft.nchwc:Conv"))] = Record(math.inf)
     refused, known = TableCosts(FAR, records).seconds([blocked, fused])
     assert math.isinf(refused)
     assert 0 < known < math.inf
