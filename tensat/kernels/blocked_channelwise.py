@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from rulesets.tensor import Tensor
 from tensat.kernels.blocked_conv import folded
 from tensat.kernels.blocked_steps import (
+    Steps,
     arguments_of,
     blocked_type,
     fill_up,
     input_type,
     is_image,
     laid,
+    lying,
     output_type,
     pack_outputs,
+    standing,
     up,
 )
 from tensat.kernels.conv_kernel import (
@@ -121,6 +124,8 @@ def gate(members: Members, block: int) -> tuple[BlockedForm, ...]:
     """Return how an image is multiplied by one number per channel that is computed.
 
     The gate is the weights of a convolution whose groups are all channels of all images.
+    The groups are a number, so of any number of images it is a product: the gate is
+    repeated along a row first, since the runtime is slow where 16 numbers repeat.
     """
     (member,) = members
     image = output_type(member)
@@ -131,29 +136,46 @@ def gate(members: Members, block: int) -> tuple[BlockedForm, ...]:
             break
     else:
         return ()
-    assert image.shape is not None
-    n, channels, h, w = image.shape
-    assert isinstance(n, int)
-    assert isinstance(channels, int)
     layouts, steps = laid(arguments_of(members), set(member.children), block)
     x: StepRef = steps.value(member.children[1 - place])
-    group = n * up(channels, block)
-    given = steps.value(member.children[place])
+    given: StepRef = steps.value(member.children[place])
+    assert image.shape is not None
+    if isinstance(image.shape[0], int):
+        _gate_weights(steps, x, given, image.shape[0])
+    else:
+        _gate_rows(steps, x, given, block)
+    return (BlockedForm(layouts, tuple(steps.done), by_runtime=False),)
+
+
+def _gate_weights(steps: Steps, x: StepRef, given: StepRef, n: int) -> None:
+    _, filled, h, w = steps.shape(x)
+    assert isinstance(filled, int)
+    group = n * filled
     weights = steps.add("Reshape", [given], shape=(group, 1, 1, 1))
     if n > 1:
         x = steps.add("Reshape", [x], shape=(1, group, h, w))
     output = Tensor("float32", (1, group, h, w))
     gated = steps.foreign("Conv", (x, weights), output, _PIXEL | {"group": group})
     if n > 1:
-        steps.add("Reshape", [gated], shape=(n, up(channels, block), h, w))
-    return (BlockedForm(layouts, tuple(steps.done), by_runtime=False),)
+        steps.add("Reshape", [gated], shape=(n, filled, h, w))
+
+
+def _gate_rows(steps: Steps, x: StepRef, given: StepRef, block: int) -> None:
+    image = lying(steps, x, block)
+    n, blocks, _, w, _ = steps.shape(image)
+    # An image without rows has no first one; then all that follows is empty as well.
+    first = {"axes": (2,), "starts": (0,), "ends": (1,), "steps": (1,)}
+    row = steps.typed("Slice", [image], Tensor("float32", (n, blocks, 1, w, block)), first)
+    zero = steps.add("Clip", [row], min=0.0, max=0.0)
+    wide = steps.add("Add", [zero, lying(steps, given, block)])
+    standing(steps, steps.add("Mul", [image, wide]))
 
 
 def _is_gate(member: Application, place: int, image: Tensor) -> bool:
     argument, shape = member.inputs[place], image.shape
     assert argument is not None
     assert shape is not None
-    if argument.constant or not isinstance(shape[0], int):
+    if argument.constant:
         return False
     wanted = Tensor("float32", (*shape[:2], 1, 1))
     return input_type(member, place) == wanted != image

@@ -9,12 +9,13 @@ from __future__ import annotations
 from rulesets.ops import END
 from rulesets.size import Size
 from tensat.kernels.blocked_steps import (
-    Steps,
     arguments_of,
     input_type,
     is_image,
     laid,
+    lying,
     output_type,
+    standing,
 )
 from tensat.kernels.kernel import BlockedForm, Members, StepRef
 
@@ -41,11 +42,9 @@ def joined(members: Members, block: int) -> tuple[BlockedForm, ...]:
         by_runtime = not partial[-1]
     if axis < 2:
         steps.add("Concat", refs, axis=axis)
-    elif all(_known(one.shape) for one in types):
-        whole = steps.add("Concat", [_lying(steps, ref, block) for ref in refs], axis=axis)
-        _standing(steps, whole)
     else:
-        return ()
+        whole = steps.add("Concat", [lying(steps, ref, block) for ref in refs], axis=axis)
+        standing(steps, whole)
     return (BlockedForm(layouts, tuple(steps.done), by_runtime),)
 
 
@@ -74,8 +73,8 @@ def sliced(members: Members, block: int) -> tuple[BlockedForm, ...]:
     given = dict(zip(names, zip(*kept, strict=True), strict=True))
     if all(axis < 2 for axis, *_ in kept):
         steps.add("Slice", [x], **given)
-    elif all(axis >= 2 for axis, *_ in kept) and _known(image.shape):
-        _standing(steps, steps.add("Slice", [_lying(steps, x, block)], **given))
+    elif all(axis >= 2 for axis, *_ in kept):
+        standing(steps, steps.add("Slice", [lying(steps, x, block)], **given))
     else:
         return ()
     return (BlockedForm(layouts, tuple(steps.done), by_runtime=False),)
@@ -87,28 +86,14 @@ def padded(members: Members, block: int) -> tuple[BlockedForm, ...]:
     image = input_type(member, 0)
     pads = member.attributes["pads"]
     assert isinstance(pads, tuple)
-    if not is_image(image) or not _known(image.shape) or any(pads[:2] + pads[4:6]):
+    if not is_image(image) or any(pads[:2] + pads[4:6]):
         return ()
     layouts, steps = laid(arguments_of(members), member.children[:1], block)
-    lying = _lying(steps, steps.value(member.children[0]), block)
+    x = lying(steps, steps.value(member.children[0]), block)
     value = member.attributes["value"]
     framed = (0, 0, *pads[2:4], 0, 0, 0, *pads[6:], 0)
-    _standing(steps, steps.add("Pad", [lying], pads=framed, value=value))
+    standing(steps, steps.add("Pad", [x], pads=framed, value=value))
     return (BlockedForm(layouts, tuple(steps.done), by_runtime=False),)
-
-
-def _lying(steps: Steps, ref: StepRef, block: int) -> StepRef:
-    """Append the view of a blocked tensor as it lies in memory."""
-    n, channels, h, w = steps.shape(ref)
-    assert isinstance(channels, int)
-    return steps.add("Reshape", [ref], shape=(n, channels // block, h, w, block))
-
-
-def _standing(steps: Steps, ref: StepRef) -> StepRef:
-    """Append the view of such a tensor as the runtime wants it."""
-    n, blocks, h, w, block = steps.shape(ref)
-    assert isinstance(blocks, int)
-    return steps.add("Reshape", [ref], shape=(n, blocks * block, h, w))
 
 
 def _blocks(
@@ -125,7 +110,3 @@ def _channels(shape: tuple[Size, ...] | None) -> int:
     assert shape is not None
     assert isinstance(shape[1], int)
     return shape[1]
-
-
-def _known(shape: tuple[Size, ...] | None) -> bool:
-    return shape is not None and all(isinstance(size, int) for size in shape)

@@ -148,11 +148,21 @@ class Steps:
 
         Trailing absent inputs are left out.
         """
+        name = op if ":" in op else f"{NCHWC}:{op}"
+        return self.typed(name, inputs, output, attributes)
+
+    def typed(
+        self,
+        op: str,
+        inputs: Sequence[StepRef],
+        output: Tensor,
+        attributes: Mapping[str, object],
+    ) -> Node:
+        """Append an operator whose result has a type that is known otherwise."""
         present = list(inputs)
         while isinstance(present[-1], Absent):
             present.pop()
-        name = op if ":" in op else f"{NCHWC}:{op}"
-        self.done.append(Step(name, freeze(attributes), tuple(present), output))  # type: ignore[arg-type]
+        self.done.append(Step(op, freeze(attributes), tuple(present), output))  # type: ignore[arg-type]
         return Node(len(self.done) - 1)
 
     def _known(self, ref: StepRef) -> tuple[Tensor, bool]:
@@ -234,5 +244,17 @@ def merge_groups(steps: Steps, weights: StepRef, group: int, merged: int) -> Ste
 
 
 def _number(size: Size) -> int:
-    assert isinstance(size, int), "weights have sizes that are numbers"
+    assert isinstance(size, int), "channels and weights have sizes that are numbers"
     return size
+
+
+def lying(steps: Steps, ref: StepRef, block: int) -> StepRef:
+    """Append the view of a blocked tensor as it lies in memory, [n, c/b, h, w, b]."""
+    n, channels, h, w = steps.shape(ref)
+    return steps.add("Reshape", [ref], shape=(n, _number(channels) // block, h, w, block))
+
+
+def standing(steps: Steps, ref: StepRef) -> StepRef:
+    """Append the view of such a tensor as the runtime wants it, [n, up(c), h, w]."""
+    n, blocks, h, w, block = steps.shape(ref)
+    return steps.add("Reshape", [ref], shape=(n, _number(blocks) * _number(block), h, w))

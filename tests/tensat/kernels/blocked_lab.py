@@ -15,10 +15,11 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 from rulesets.ops import OPERATORS, complete
+from rulesets.size import symbol
 from rulesets.tensor import Tensor
 from tensat.costs.source import Argument
 from tensat.kernels.blocked_reorder import to_blocked, to_plain
-from tensat.kernels.blocked_steps import NCHWC, arguments_of, blocked_type, up
+from tensat.kernels.blocked_steps import NCHWC, arguments_of, blocked_type
 from tensat.kernels.kernel import Application, BlockedForm, Layout, Members, Step
 from tensat.onnx_forms import Absent, Arg, Const, Node, lower
 
@@ -36,9 +37,13 @@ class Lab:
         rng: Makes the values.
         arrays: What each value is made of; results of operators have none.
         arguments: The type of each value.
+        symbolic: Whether numbers of images and their sizes are symbols to kernels.
+        types: The type of each value, as kernels see it.
     """
 
     rng: np.random.Generator
+    symbolic: bool = False
+    types: list[Tensor] = field(default_factory=list)
     arrays: dict[int, Array] = field(default_factory=dict)
     arguments: list[Argument] = field(default_factory=list)
 
@@ -46,7 +51,20 @@ class Lab:
         """Return a new float32 value, uniform from `low` to 1."""
         self.arrays[len(self.arguments)] = self.rng.uniform(low, 1, dims).astype(np.float32)
         self.arguments.append(Argument("float32", dims, constant))
+        self.types.append(self._seen(dims) if not constant else Tensor("float32", dims))
         return len(self.arguments) - 1
+
+    def _seen(self, dims: tuple[int, ...]) -> Tensor:
+        """Return a type in which equal sizes of images are equal symbols."""
+        if not self.symbolic:
+            return Tensor("float32", dims)
+        return Tensor(
+            "float32",
+            tuple(
+                symbol(f"s{size}") if axis != 1 and (size != 1 or axis == 0) else size
+                for axis, size in enumerate(dims)
+            ),
+        )
 
     def weight(self, *dims: int, low: float = -1.0) -> int:
         """Return a new constant."""
@@ -56,6 +74,7 @@ class Lab:
         """Return a new constant of rank 0."""
         self.arrays[len(self.arguments)] = np.array(number, np.float32)
         self.arguments.append(Argument("float32", (), True, float(np.float32(number))))
+        self.types.append(Tensor("float32", ()))
         return len(self.arguments) - 1
 
     def apply(self, op: str, *children: int, **given: object) -> Application:
@@ -67,9 +86,12 @@ class Lab:
             Argument(one.dtype, one.shape)  # type: ignore[arg-type]
             for one in OPERATORS[op].infer(attributes, types)
         )
+        seen = tuple(self.types[child] for child in children)
+        results = OPERATORS[op].infer(attributes, seen)
         self.arguments.append(outputs[0])
+        self.types.append(results[0])
         number = len(self.arguments) - 1
-        return Application(op, attributes, inputs, outputs, children, number)
+        return Application(op, attributes, inputs, outputs, children, number, seen, results)
 
     def conv(self, x: int, w: int, *bias: int, **given: object) -> Application:
         """Apply a convolution; stride, dilation and group are 1 and pads 0 by default."""
@@ -130,14 +152,12 @@ class Lab:
             names.append(name)
             types.append(kind)
         result, _ = _steps(nodes, constants, form.steps, names, types, "s")
-        last = members[0].outputs[0]
-        plain = Tensor(last.dtype, last.dims)
-        blocked = Tensor(
-            last.dtype, (last.dims[0], up(last.dims[1], BLOCK), *last.dims[2:])
-        )
+        plain = members[0].results[0]
+        assert form.steps[-1].output == blocked_type(plain, BLOCK)
         reorder = to_plain(plain, BLOCK)
         assert reorder is not None
-        out, _ = _steps(nodes, constants, reorder.steps, [result], [blocked], "o")
+        kinds = [form.steps[-1].output]
+        out, _ = _steps(nodes, constants, reorder.steps, [result], kinds, "o")
         return _model(nodes, self.feeds(members), constants, out)
 
     def reordered(
@@ -296,11 +316,7 @@ def _write(
     names: Sequence[str],
     result: str,
 ) -> None:
-    outputs = ()
-    if ":" not in op:
-        present = tuple(one for one in types if one is not None)
-        outputs = OPERATORS[op].infer(attributes, present)  # type: ignore[arg-type]
-    lowered = lower(op, attributes, tuple(types), outputs, OPSET)  # type: ignore[arg-type]
+    lowered = lower(op, attributes, tuple(types), (), OPSET)  # type: ignore[arg-type]
     assert lowered is not None, op
     made: list[str] = []
     for at, node in enumerate(lowered):

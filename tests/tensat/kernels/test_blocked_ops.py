@@ -214,6 +214,24 @@ def test_forms_are_the_runtimes_own_or_equal(name: str, c: int) -> None:
         np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("c", [32, 24])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in CASES if name not in {"Slice batch and blocks", "Slice image"}],
+)
+def test_sizes_of_images_may_be_symbols(name: str, c: int) -> None:
+    """The same forms, at all sizes: they name no size but that of channels."""
+    numbers, _ = CASES[name](Lab(np.random.default_rng(SEED)), c)
+    lab = Lab(np.random.default_rng(SEED), symbolic=True)
+    member, _ = CASES[name](lab, c)
+    forms = _forms((member,))
+    assert bool(forms) == bool(_forms((numbers,)))
+    for form in forms:
+        got = run(lab.written((member,), form), lab.feeds((member,)), "NONE")
+        wanted = run(lab.standard((member,)), lab.feeds((member,)))
+        np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-6)
+
+
 @pytest.mark.parametrize("c", CHANNELS)
 @pytest.mark.parametrize("name", CASES)
 def test_what_fills_the_last_block_stays_finite(name: str, c: int) -> None:
