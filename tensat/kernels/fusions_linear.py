@@ -3,7 +3,8 @@
 What ONNX Runtime 1.32 does to float32 models on CPU at its highest level:
 
 - MatMul by a matrix, plus a bias that Gemm can take: Gemm, between two Reshapes if the
-  first factor is no matrix. A bias of more than one axis is taken only without Reshapes.
+  first factor is no matrix; for these no size may be symbolic. A bias of more than one axis
+  is taken only without Reshapes.
 - Gemm, and an activation behind it: FusedGemm. Not behind a Reshape.
 - MatMul whose factors are transposed, and whose factors or result are multiplied by a
   number: FusedMatMul.
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from rulesets.ops import single
+from rulesets.size import Size
 from tensat.costs.source import Argument, Signature
 from tensat.kernels.fusions_reading import (
     argument,
@@ -26,6 +28,7 @@ from tensat.kernels.fusions_reading import (
     is_number,
     maker,
     result,
+    shape,
     spellings,
 )
 from tensat.kernels.kernel import Application, Fusion, Members, Tree
@@ -42,20 +45,21 @@ def _biased(members: Members) -> tuple[Application, Argument] | None:
     if found is None:
         return None
     product_, place = found
-    a, b = argument(product_, 0), argument(product_, 1)
-    bias = argument(members[0], place)
-    if len(b.dims) != 2:
+    a, b, bias = shape(product_, 0), shape(product_, 1), shape(members[0], place)
+    if len(b) != 2 or (len(a) != 2 and not _known(*a, *b)):
         return None
-    columns = b.dims[1]
-    if len(bias.dims) == 1:
-        fits = bias.dims[0] == columns
+    columns = b[1]
+    if len(bias) == 1:
+        fits = bias[0] == columns
     else:
-        fits = len(bias.dims) == len(a.dims) == 2 and bias.dims in {
-            (1, columns),
-            (a.dims[0], 1),
-            (a.dims[0], columns),
-        }
-    return (product_, bias) if fits else None
+        possible = ((1, columns), (a[0], 1), (a[0], columns))
+        fits = len(bias) == len(a) == 2 and bias in possible
+    return (product_, argument(members[0], place)) if fits else None
+
+
+def _known(*sizes: Size) -> bool:
+    """Whether sizes are numbers: only then the runtime writes Reshapes."""
+    return all(isinstance(size, int) for size in sizes)
 
 
 def matmul_add(members: Members) -> tuple[Signature, ...] | None:

@@ -24,7 +24,9 @@ from tensat.kernels.fusions_reading import (
     is_near,
     is_number,
     maker,
+    once,
     result,
+    shape,
     single_precision,
     spellings,
     uses,
@@ -36,7 +38,8 @@ def skip_layer_norm(members: Members) -> tuple[Signature, ...] | None:
     """Return SkipLayerNormalization for a normalized sum."""
     norm, total = members
     a, b = argument(total, 0), argument(total, 1)
-    if not chained(members) or len(a.dims) != 3 or a.dims != b.dims:
+    same = shape(total, 0) == shape(total, 1)
+    if not chained(members) or len(a.dims) != 3 or not same:
         return None
     weights = norm.inputs[1:]
     if norm.attributes["axis"] != 2 or any(
@@ -119,7 +122,10 @@ def layer_norm(members: Members) -> tuple[Signature, ...] | None:
 
     There d is x - mean(x): one value with two users.
     """
-    root = members[0]
+    distinct = once(members)
+    if distinct is None:
+        return None
+    members, root = distinct, members[0]
     product = divided(members, root, "Mul")
     scaled = None if product is None else _scaled_quotient(members, product[0])
     if product is None or scaled is None or not single_precision(members):
@@ -131,8 +137,9 @@ def layer_norm(members: Members) -> tuple[Signature, ...] | None:
     mean = maker(members, centred, 1)
     if mean is None or mean.children[0] != centred.children[0]:
         return None
-    counts = [uses(members, one.value) for one in members[1:] if one is not centred]
-    if any(count != 1 for count in counts) or not _over_last_axis(mean):
+    # Besides the difference and its two users, everything is used once.
+    counts = [uses(members, one.value) for one in members[1:]]
+    if sum(counts) != len(counts) + 1 or not _over_last_axis(mean):
         return None
     x = argument(mean, 0)
     if bias.dims != gain.dims or result(root).dims != x.dims:
@@ -146,7 +153,7 @@ def layer_norm(members: Members) -> tuple[Signature, ...] | None:
 
 
 def _quotients(dividend: tuple[Tree, ...] | None) -> tuple[Tree, ...]:
-    mean = (Tree("ReduceMean", ((0, Tree("Pow")),)),)
+    mean = spellings("ReduceMean", spellings("Pow", dividend, None))
     roots = spellings("Sqrt", spellings("Add", mean, None))
     return spellings("Div", dividend, roots)
 

@@ -12,6 +12,7 @@ from itertools import product
 
 from rulesets.ops import OPERATORS, complete
 from rulesets.ops.spec import Value
+from rulesets.size import Size
 from tensat.costs.source import PRICED_OPSET, Argument, Signature
 from tensat.kernels.kernel import Application, Members, Tree
 
@@ -71,6 +72,20 @@ def uses(members: Members, value: int) -> int:
     return sum(one.children.count(value) for one in members)
 
 
+def once(members: Members) -> Members | None:
+    """Return members without repetitions: a value that is read twice is in the tree twice.
+
+    Returns:
+        None if two members compute one value in different ways.
+    """
+    found: dict[int, Application] = {}
+    for one in members:
+        known = found.setdefault(one.value, one)
+        if (known.op, known.children) != (one.op, one.children):
+            return None
+    return tuple(found.values())
+
+
 def chained(members: Members) -> bool:
     """Whether float32 members are each used once inside, by the member above them."""
     used = all(uses(members, one.value) == 1 for one in members[1:])
@@ -88,6 +103,15 @@ def argument(member: Application, place: int) -> Argument:
     found = member.inputs[place]
     assert found is not None
     return found
+
+
+def shape(member: Application, place: int) -> tuple[Size, ...]:
+    """Return the shape of an argument as the model states it, symbolic where it does.
+
+    The runtime compares these: sizes under two names are not equal to it.
+    """
+    known = member.types[place].shape if member.types and member.types[place] else None
+    return argument(member, place).dims if known is None else known
 
 
 def result(member: Application) -> Argument:

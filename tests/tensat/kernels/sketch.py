@@ -12,6 +12,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 from rulesets.ops import OPERATORS, complete
+from rulesets.size import Size, evaluate, symbol
 from rulesets.tensor import Tensor
 from tensat.costs.source import Argument, Signature
 from tensat.kernels.fusions import FUSIONS
@@ -29,11 +30,16 @@ class Sketch:
     opset: int = 17
     types: list[Argument] = field(default_factory=list)
     made: dict[int, Application] = field(default_factory=dict)
+    symbolic: dict[int, tuple[Size, ...]] = field(default_factory=dict)
     arrays: dict[int, np.ndarray] = field(default_factory=dict)
 
-    def input(self, *dims: int, dtype: str = "float32") -> int:
-        """Add an input."""
+    def input(self, *dims: int, dtype: str = "float32", names: str = "") -> int:
+        """Add an input; a letter names a symbolic size, anything else leaves the number."""
         self.types.append(Argument(dtype, dims))
+        self.symbolic[len(self.types) - 1] = tuple(
+            symbol(name) if name.isalpha() else size
+            for name, size in zip(names.ljust(len(dims), "."), dims, strict=True)
+        )
         return len(self.types) - 1
 
     def constant(self, *dims: int, dtype: str = "float32") -> int:
@@ -58,13 +64,22 @@ class Sketch:
         inputs = tuple(self.types[child] for child in children)
         tensors = tuple(Tensor(one.dtype, one.dims) for one in inputs)
         outputs = tuple(
-            Argument(one.dtype, tuple(int(size) for size in one.shape or ()))
+            Argument(one.dtype, tuple(evaluate(size, {}) for size in one.shape or ()))
             for one in operator.infer(attributes, tensors)
         )
         value = len(self.types)
+        kinds = tuple(self._tensor(child) for child in children)
+        results = operator.infer(attributes, kinds)
         self.types.append(outputs[0])
-        self.made[value] = Application(op, attributes, inputs, outputs, children, value)
+        self.symbolic[value] = results[0].shape or ()
+        self.made[value] = Application(
+            op, attributes, inputs, outputs, children, value, kinds, results
+        )
         return value
+
+    def _tensor(self, value: int) -> Tensor:
+        known = self.types[value]
+        return Tensor(known.dtype, self.symbolic.get(value, known.dims))
 
     def model(self, outputs: Sequence[int]) -> onnx.ModelProto:
         """Return the graph in standard operators; each output goes through one more."""
@@ -79,8 +94,8 @@ class Sketch:
         graph = helper.make_graph(
             nodes,
             "sketch",
-            [_declared(f"v{v}", self.types[v]) for v in inputs],
-            [_declared(f"out{v}", self.types[v]) for v in outputs],
+            [_declared(f"v{v}", self._tensor(v)) for v in inputs],
+            [_declared(f"out{v}", self._tensor(v)) for v in outputs],
             constants,
         )
         imports = [helper.make_opsetid("", self.opset)]
@@ -107,13 +122,16 @@ def _written(
                 names.append(f"c{len(constants)}")
                 constants.append(numpy_helper.from_array(ref.array, names[-1]))
         output = name if index == len(nodes) - 1 else f"{name}_{index}"
-        made = helper.make_node(node.op_type, names, [output], **node.attributes)
+        made = helper.make_node(node.op_type, names, [output])
+        for key, given in node.attributes.items():
+            made.attribute.append(helper.make_attribute(key, given))
         result.append(made)
     return result
 
 
-def _declared(name: str, one: Argument) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, _number(one.dtype), one.dims)
+def _declared(name: str, one: Tensor) -> onnx.ValueInfoProto:
+    dims = [size if isinstance(size, int) else str(size) for size in one.shape or ()]
+    return helper.make_tensor_value_info(name, _number(one.dtype), dims)
 
 
 def _number(dtype: str) -> int:
@@ -136,13 +154,27 @@ def matched(sketch: Sketch, tree: Tree, value: int) -> Members | None:
     return found
 
 
+def _closed(tree: Tree, members: Members) -> bool:
+    """Whether values made inside are read only where the tree says so."""
+    made, waiting = {one.value for one in members[1:]}, iter(members)
+
+    def walk(part: Tree) -> bool:
+        member, inside = next(waiting), {place for place, _ in part.inner}
+        outside = [c for at, c in enumerate(member.children) if at not in inside]
+        return not made.intersection(outside) and all(walk(i) for _, i in part.inner)
+
+    return walk(tree)
+
+
 def claims(sketch: Sketch, value: int) -> Iterator[tuple[Fusion, tuple[Signature, ...]]]:
     """The fusions that compute a value, the largest first."""
     found = []
     for fusion in FUSIONS:
         members = matched(sketch, fusion.tree, value)
-        signatures = None if members is None else fusion.plain(members)
-        if members is not None and signatures is not None:
+        if members is None or not _closed(fusion.tree, members):
+            continue
+        signatures = fusion.plain(members)
+        if signatures is not None:
             found.append((len(members), fusion, signatures))
     yield from ((f, s) for _, f, s in sorted(found, key=lambda one: -one[0]))
 
@@ -153,8 +185,8 @@ class Ran:
 
     op: str
     attributes: Mapping[str, object]
-    inputs: tuple[tuple[int, ...] | None, ...]
-    outputs: tuple[tuple[int, ...], ...]
+    inputs: tuple[tuple[Size, ...] | None, ...]
+    outputs: tuple[tuple[Size, ...], ...]
 
 
 def wanted(signature: Signature) -> Ran:
@@ -171,9 +203,7 @@ def ran(sketch: Sketch, outputs: Sequence[int], path: Path) -> list[Ran]:
     _session(sketch.model(outputs), highest, str(path))
     saved = onnx.load(path)
     dims = _dims(saved)
-    return [
-        _read(node, saved, dims) for node in saved.graph.node if node.op_type != LAST
-    ]
+    return [_read(node, saved, dims) for node in saved.graph.node if node.op_type != LAST]
 
 
 def _session(
@@ -195,7 +225,7 @@ def _session(
     )
 
 
-def _dims(saved: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
+def _dims(saved: onnx.ModelProto) -> dict[str, tuple[Size, ...]]:
     """Shape of every value, as the runtime infers it."""
     open_model = onnx.ModelProto()
     open_model.CopyFrom(saved)
@@ -204,15 +234,17 @@ def _dims(saved: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
     names = [name for node in graph.node for name in node.output if name not in declared]
     graph.output.extend([onnx.ValueInfoProto(name=name) for name in names])
     session = _session(open_model, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
-    found = {one.name: tuple(one.shape) for one in session.get_outputs()}
-    for info in graph.input:
-        dim = info.type.tensor_type.shape.dim
-        found[info.name] = tuple(one.dim_value for one in dim)
-    return found
+    values = (*session.get_inputs(), *session.get_outputs())
+    return {
+        one.name: tuple(
+            size if isinstance(size, int) else symbol(size) for size in one.shape
+        )
+        for one in values
+    }
 
 
 def _read(
-    node: onnx.NodeProto, saved: onnx.ModelProto, dims: Mapping[str, tuple[int, ...]]
+    node: onnx.NodeProto, saved: onnx.ModelProto, dims: Mapping[str, tuple[Size, ...]]
 ) -> Ran:
     arrays = {one.name: numpy_helper.to_array(one) for one in saved.graph.initializer}
     dims = {**dims, **{name: array.shape for name, array in arrays.items()}}
@@ -246,5 +278,3 @@ def _read(
 def _rounded(value: object) -> object:
     """Numbers of float32 that were computed in different orders are one."""
     return float(f"{value:.6g}") if isinstance(value, float) else value
-
-

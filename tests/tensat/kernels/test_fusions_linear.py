@@ -165,9 +165,7 @@ APART: dict[str, Drawing] = {
     "heads of rank 4 in the middle": product((1, 4, 2, 5), (1, 2, 5, 6), (0, 2, 1, 3)),
     "heads by a matrix": product((4, 2, 5), (5, 6), perm_a=(1, 0, 2)),
     "heads by more heads": product((4, 2, 5), (3, 2, 5, 6), perm_a=(1, 0, 2)),
-    "times a vector": lambda s: s.apply(
-        "Mul", product((4, 5), (5, 6))(s), s.constant(6)
-    ),
+    "times a vector": lambda s: s.apply("Mul", product((4, 5), (5, 6))(s), s.constant(6)),
     "a number divided": scaled("Div", product((2, 4, 5), (2, 5, 6)), first=True),
     "number of higher rank": scaled("Mul", product((4, 5), (5, 6)), rank=3),
 }
@@ -210,3 +208,28 @@ def test_activation_behind_a_reshape_is_not_fused(tmp_path: Path) -> None:
 def test_transpositions(perm: tuple[int, ...], expected: tuple[bool, bool] | None) -> None:
     """Swapped last axes, and the axis before the last brought back from the front."""
     assert transposition(perm) == expected
+
+
+@pytest.mark.parametrize(
+    ("dims", "names", "bias", "fused"),
+    [
+        ((4, 5), "m.", "", True),
+        ((2, 4, 5), "b..", "", False),
+        ((2, 4, 5), "bs.", "", False),
+        ((4, 5), "m.", "m.", True),
+        ((4, 5), "m.", "n.", False),
+    ],
+    ids=["matrix", "batch", "batch and length", "same rows", "other rows"],
+)
+def test_symbolic_sizes(
+    dims: tuple[int, ...], names: str, bias: str, fused: bool, tmp_path: Path
+) -> None:
+    """Reshapes are written for numbers only, and rows under two names are not equal."""
+    sketch = Sketch()
+    product = sketch.apply("MatMul", sketch.input(*dims, names=names),
+                           sketch.constant(5, 6))  # fmt: skip
+    addend = sketch.input(4, 6, names=bias) if bias else sketch.constant(6)
+    root = sketch.apply("Add", product, addend)
+    left = [one.op for one in ran(sketch, [root], tmp_path / "m.onnx")]
+    assert left == (["Gemm"] if fused else ["MatMul", "Add"])
+    assert [s.op for _, found in claims(sketch, root) for s in found] == ["Gemm"] * fused
