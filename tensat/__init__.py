@@ -17,8 +17,8 @@ from tensat.errors import (
     WriteError,
 )
 from tensat.explanation import Explanation
+from tensat.job import versions as _versions
 from tensat.optimize import Result
-from tensat.optimize import versions as _versions
 from tensat.options import Options
 from tensat.report import ModelSummary, Report
 from tensat.stages import Progress

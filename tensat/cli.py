@@ -109,6 +109,12 @@ def optimize(
         list[Path] | None,
         typer.Option(metavar="FILE.py", help="know the operators specified here"),
     ] = None,
+    for_target: Annotated[
+        str,
+        typer.Option(
+            "--target", metavar="portable|ort-cpu", help="what the result is to run on"
+        ),
+    ] = "portable",
     seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
     threads: Annotated[int, typer.Option(help="threads for timing")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="print nothing")] = False,
@@ -136,6 +142,7 @@ def optimize(
             only_proved=only_proved,
             rules=tuple(rules or ()),
             operators=operators_in(operators or ()),
+            target=for_target,
             seed=seed,
             threads=threads,
         )

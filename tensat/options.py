@@ -13,6 +13,11 @@ from tensat.errors import UsageError
 COSTS = ("cpu", "table", "roofline")
 """Cost sources that an option can name."""
 
+PORTABLE, ORT_CPU = "portable", "ort-cpu"
+
+TARGETS = (PORTABLE, ORT_CPU)
+"""What a result can be for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -37,6 +42,8 @@ class Options:
         only_proved: Whether rules without a proof are left out, too.
         rules: Files of rules to use beside those that are shipped; each is proved first.
         operators: Specifications of operators that are not known otherwise.
+        target: ``portable`` (standard operators only) or ``ort-cpu`` (ONNX Runtime on the
+            kind of processor that this is, with its own operators for blocked layout).
         seed: For random inputs and the solver.
         threads: Threads for measuring and timing.
     """
@@ -54,12 +61,16 @@ class Options:
     only_proved: bool = False
     rules: tuple[Path, ...] = ()
     operators: tuple[Operator, ...] = ()
+    target: str = PORTABLE
     seed: int = 0
     threads: int = 1
 
     def __post_init__(self) -> None:
         if self.cost not in COSTS:
             raise UsageError(f"cost {self.cost!r} is unknown; possible: {', '.join(COSTS)}")
+        if self.target not in TARGETS:
+            possible = ", ".join(TARGETS)
+            raise UsageError(f"target {self.target!r} is unknown; possible: {possible}")
         if (self.cost == "table") != (self.cost_table is not None):
             raise UsageError(
                 f"cost {self.cost!r} with cost_table {self.cost_table}: 'table' needs a "

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, helper, save_model
 
-from tensat.kernels.blocked_conv import BLOCKED_CONV
-from tensat.kernels.blocked_ops import BLOCKED_SINGLE
+from tensat.kernels.blocked_elementwise import on_blocks
+from tensat.kernels.blocked_ops import BLOCKED_FUSIONS, BLOCKED_SINGLE
 from tensat.kernels.blocked_reorder import to_blocked, to_plain
 from tensat.kernels.collect import Machine
 from tensat.kernels.fusions import FUSIONS
@@ -20,7 +20,7 @@ from tensat.runtime import Failure, Program, Runtime
 NCHWC = "com.microsoft.nchwc"
 """The runtime's domain of operators on blocked tensors."""
 
-ALL_FUSIONS: tuple[Fusion, ...] = (*FUSIONS, *BLOCKED_CONV)
+ALL_FUSIONS: tuple[Fusion, ...] = (*map(on_blocks, FUSIONS), *BLOCKED_FUSIONS)
 """Everything that the runtime computes as one kernel."""
 
 

@@ -50,6 +50,9 @@ def kernel_problem(
 ) -> Problem:
     """The extraction problem.
 
+    Of kernels of one class that need the same values, constants aside, only the cheapest
+    is part of it.
+
     Args:
         kernels: What can be chosen.
         seconds: What each costs.
@@ -63,17 +66,25 @@ def kernel_problem(
     roots = tuple(dict.fromkeys(roots))
     places = _Places(kernels)
     own = {(k.eclass, k.layout, k.signatures) for k in kernels if k.rows and k.original}
+    best: dict[tuple[ClassId, frozenset[ClassId]], tuple[float, float, Kernel]] = {}
+    constants: dict[int, None] = dict.fromkeys(roots)
+    for kernel, plain_cost in zip(kernels, seconds, strict=True):
+        same = kernel.original or (kernel.eclass, kernel.layout, kernel.signatures) in own
+        cost = plain_cost * (1 if same else 1 + hysteresis)
+        cost += per_operator * len(kernel.rows)
+        constants.update((eclass, None) for eclass, _ in kernel.arguments)
+        needed = frozenset(places.arguments(kernel)).difference(forms)
+        key = (places.result(kernel), needed)
+        if key not in best or cost < best[key][0]:
+            best[key] = (cost, plain_cost, kernel)
     nodes: list[ENode] = []
     behind: list[Kernel | None] = []
-    costs = list(seconds)
-    constants: dict[int, None] = dict.fromkeys(roots)
-    for kernel, cost in zip(kernels, seconds, strict=True):
-        same = kernel.original or (kernel.eclass, kernel.layout, kernel.signatures) in own
-        cost = cost * (1 if same else 1 + hysteresis) + per_operator * len(kernel.rows)
+    costs: list[float] = []
+    for (place, _), (cost, plain_cost, kernel) in best.items():
         name = kernel.name or (kernel.rows[0].symbol if kernel.rows else "Reorder")
-        nodes.append(ENode(name, places.result(kernel), places.arguments(kernel), cost))
+        nodes.append(ENode(name, place, places.arguments(kernel), cost))
         behind.append(kernel)
-        constants.update((eclass, None) for eclass, _ in kernel.arguments)
+        costs.append(plain_cost)
     for eclass in constants:
         if eclass in forms:
             nodes.append(ENode("Constant", eclass, (), 0.0))

@@ -9,30 +9,30 @@ it never makes a result worse.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx_ir as ir
 
+from rulesets.rule import Rule
 from rulesets.store import load
 from tensat.backtrack import Backtracked, Bounds, backtrack
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.check.guard import Verdict, judge
-from tensat.costs.source import CostSource
 from tensat.errors import ExecutionError, InternalError, UnsoundRuleError
+from tensat.extension import own_operators, own_rules
 from tensat.fold import fold
-from tensat.model.graph import Graph
+from tensat.job import SAME
 from tensat.model.onnx_export import to_model
 from tensat.model.onnx_import import to_graph
 from tensat.model.onnx_write import write
-from tensat.optimize import SAME, Result, select_rules
+from tensat.optimize import Result, select_rules
 from tensat.options import Options
 from tensat.report import Report, summarize
 from tensat.runtime import Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Clock, Progress
-from tensat.taso.measure import cost_source, node_seconds
+from tensat.taso.measure import aim_of, as_it_is, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,17 @@ def also_backtrack(
         was not measured slower; else the result that was there.
     """
     clock = Clock(progress)
-    with tempfile.TemporaryDirectory(prefix="tensat-") as folder, Runtime() as runtime:
+    shipped = load()
+    rules = (*shipped, *own_rules(options.rules, shipped))
+    rules = select_rules(rules, options.skip, options.only_proved)
+    with (
+        tempfile.TemporaryDirectory(prefix="tensat-") as folder,
+        Runtime() as runtime,
+        own_operators(options.operators),
+    ):
+        second = _Second(model, result, options, rules, clock, runtime, Path(folder))
         try:
-            return _Second(model, result, options, clock, runtime, Path(folder)).run(bounds)
+            return second.run(bounds)
         except (ExecutionError, InternalError, UnsoundRuleError) as error:
             text = str(error).replace(folder, "")
             return Searched(
@@ -92,6 +100,7 @@ class _Second:
     original: ir.Model
     result: Result
     options: Options
+    rules: tuple[Rule, ...]
     clock: Clock
     runtime: Runtime
     folder: Path
@@ -105,34 +114,25 @@ class _Second:
         graph = to_graph(self.original)
         feeds = inputs.feeds(options.seed)
         sizes = bind_sizes(graph, inputs.shapes, str(path), feeds, self.runtime)
-        with cost_source(options, self.runtime) as source:
+        with source_of(options, self.runtime) as source:
             with self.clock.stage("backtrack"):
-                found = self.search(graph, source, sizes, bounds)
+                found = backtrack(graph, self.rules, source, sizes, bounds)
             with self.clock.stage("rebuild"):
                 decoded = found.decoded
-                candidate = to_model(
-                    fold(decoded.graph, self.runtime, decoded.constants).graph
-                )
-            # The same measure for both: a sum over whole graphs, not what searches add up.
+                folded = fold(decoded.graph, self.runtime, decoded.constants)
+                candidate = to_model(folded.graph)
+            # As the runtime runs them, which no search over graphs of operators knows.
+            known = self.result.portable or self.result.ir_model
+            aim = aim_of(options, self.runtime, sizes)
             costs = [
-                sum(node_seconds(to_graph(each), source, sizes).values())
-                for each in (self.original, self.result.ir_model, candidate)
+                as_it_is(to_graph(each), source, aim, options).original_seconds
+                for each in (self.original, known, candidate)
             ]
         report = _noted(self.result.report, _told(found, bounds, costs))
         kept = Searched(self.result.ir_model, report, found)
         if costs[2] >= costs[1] * (1 - SAME):
             return kept
         return self.decide(kept, path, candidate, inputs, costs)
-
-    def search(
-        self,
-        graph: Graph,
-        source: CostSource,
-        sizes: Mapping[str, int],
-        bounds: Bounds,
-    ) -> Backtracked:
-        rules = select_rules(load(), self.options.skip, self.options.only_proved)
-        return backtrack(graph, rules, source, sizes, bounds)
 
     def decide(
         self,

@@ -344,7 +344,7 @@ def test_an_interrupt_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPat
         raise KeyboardInterrupt
 
     onnx.save(BETTER, "in.onnx")
-    places = (("improve", "saturate"), ("optimize", "judge"), ("optimize", "fold"))
+    places = (("improve", "saturate"), ("job", "judge"), ("job", "fold"))
     for place, name in places:
         with monkeypatch.context() as patch:
             patch.setattr(import_module(f"tensat.{place}"), name, interrupted)
