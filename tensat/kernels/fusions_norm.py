@@ -8,11 +8,14 @@ What ONNX Runtime 1.32 does to float32 models on CPU at its highest level:
 - LayerNormalization and root-mean-square normalization written out with Pow, over the last
   of several axes, gains and biases of one axis: one kernel. With Mul for the square they
   stay apart.
+- A product with 1 / y: a division by y, in normalizations too. A product with Reciprocal
+  stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tensat.costs.source import Argument, Signature
 from tensat.kernels.fusions_reading import (
@@ -74,23 +77,65 @@ def _epsilon(members: Members, root: Application) -> tuple[Application, float] |
     return mean, number.value
 
 
-def _scaled_quotient(
-    members: Members, scaling: Application
-) -> tuple[Application, Argument] | None:
-    """Return the quotient and the gain that a Mul multiplies."""
-    found = divided(members, scaling, "Div")
+@dataclass(frozen=True, slots=True)
+class _Quotient:
+    """A division, written as one or as a product with an inverse.
+
+    Attributes:
+        dividend: Number of the value that is divided.
+        type: Its type.
+        divisor: The member that computes the divisor; None if none does.
+        other: The type of the divisor.
+    """
+
+    dividend: int
+    type: Argument
+    divisor: Application | None
+    other: Argument
+
+
+def _quotient(members: Members, found: Application) -> _Quotient | None:
+    """Return what a Div, or a Mul by an inverse, divides."""
+    place, division = 0, found
+    if found.op == "Mul":
+        inverse = divided(members, found, "Div")
+        if inverse is None or not is_near(argument(inverse[0], 0), 1.0):
+            return None
+        division, place = inverse
+    elif found.op != "Div":
+        return None
+    return _Quotient(
+        found.children[place],
+        argument(found, place),
+        maker(members, division, 1),
+        argument(division, 1),
+    )
+
+
+def product_with_inverse(members: Members) -> tuple[Signature, ...] | None:
+    """Return the Div for a product with 1 / y."""
+    found = _quotient(members, members[0]) if chained(members) else None
     if found is None:
         return None
-    quotient, place = found
-    gain = argument(scaling, place)
-    fits = gain.dims == argument(quotient, 0).dims[-1:] and len(gain.dims) == 1
-    return (quotient, gain) if fits else None
+    return (canonical("Div", (found.type, found.other), members[0].outputs),)
 
 
-def _variance(members: Members, quotient: Application) -> tuple[Application, float] | None:
+def _scaled_quotient(
+    members: Members, scaling: Application
+) -> tuple[_Quotient, Argument] | None:
+    """Return the quotient and the gain that a Mul multiplies."""
+    for place in (0, 1):
+        inside = maker(members, scaling, place)
+        quotient = None if inside is None else _quotient(members, inside)
+        gain = argument(scaling, 1 - place)
+        if quotient is not None and gain.dims == quotient.type.dims[-1:] != ():
+            return quotient, gain
+    return None
+
+
+def _variance(members: Members, by: _Quotient) -> tuple[Application, float] | None:
     """Return the square under the root that divides, and what is added to its mean."""
-    root = maker(members, quotient, 1)
-    found = None if root is None else _epsilon(members, root)
+    found = None if by.divisor is None else _epsilon(members, by.divisor)
     if found is None or not _over_last_axis(found[0]):
         return None
     square = maker(members, found[0], 0)
@@ -106,9 +151,9 @@ def rms_norm(members: Members) -> tuple[Signature, ...] | None:
         return None
     quotient, gain = scaled
     found = _variance(members, quotient)
-    if found is None or found[0].children[0] != quotient.children[0]:
+    if found is None or found[0].children[0] != quotient.dividend:
         return None
-    x = argument(quotient, 0)
+    x = quotient.type
     return (
         canonical(
             "RMSNormalization", (x, gain), members[0].outputs,
@@ -131,8 +176,11 @@ def layer_norm(members: Members) -> tuple[Signature, ...] | None:
     if product is None or scaled is None or not single_precision(members):
         return None
     bias, (quotient, gain) = argument(root, product[1]), scaled
-    centred, found = maker(members, quotient, 0), _variance(members, quotient)
-    if centred is None or found is None or found[0].children[0] != centred.value:
+    found = _variance(members, quotient)
+    if found is None or found[0].children[0] != quotient.dividend:
+        return None
+    centred = maker(members, found[0], 0)
+    if centred is None:
         return None
     mean = maker(members, centred, 1)
     if mean is None or mean.children[0] != centred.children[0]:
@@ -155,7 +203,8 @@ def layer_norm(members: Members) -> tuple[Signature, ...] | None:
 def _quotients(dividend: tuple[Tree, ...] | None) -> tuple[Tree, ...]:
     mean = spellings("ReduceMean", spellings("Pow", dividend, None))
     roots = spellings("Sqrt", spellings("Add", mean, None))
-    return spellings("Div", dividend, roots)
+    inverse = spellings("Div", None, roots)
+    return (*spellings("Div", dividend, roots), *spellings("Mul", dividend, inverse))
 
 
 _CENTRED = spellings("Sub", None, (Tree("ReduceMean"),))
@@ -166,7 +215,9 @@ _PARTS: tuple[
 ] = (
     ("layer norm written out", _LAYER, layer_norm),
     ("root-mean-square norm written out", _RMS, rms_norm),
-)
+    ("product with an inverse", spellings("Mul", (Tree("Div"),), None),
+     product_with_inverse),
+)  # fmt: skip
 
 FUSIONS: tuple[Fusion, ...] = (
     Fusion("normalized sum", Tree("LayerNormalization", ((0, Tree("Add")),)),

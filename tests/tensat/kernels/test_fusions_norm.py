@@ -43,19 +43,39 @@ def root_mean_square(
     return s.apply("Sqrt", s.apply("Add", *(pair[::-1] if swapped else pair)))
 
 
+def quotient(s: Sketch, x: int, y: int, inverse: float | None) -> int:
+    """X / y, or x times a number / y."""
+    if inverse is None:
+        return s.apply("Div", x, y)
+    return s.apply("Mul", x, s.apply("Div", s.number(inverse), y))
+
+
+def inverse(dividend: float, swapped: bool = False, op: str = "Div") -> Drawing:
+    """A tensor times a number divided by another, or times its reciprocal."""
+
+    def draw(s: Sketch) -> int:
+        y = s.input(*SHAPE)
+        below = s.apply(op, y) if op != "Div" else s.apply(op, s.number(dividend), y)
+        pair = s.input(3, 8), below
+        return s.apply("Mul", *(pair[::-1] if swapped else pair))
+
+    return draw
+
+
 def rms(
     *dims: int,
     square: str = "Pow",
     axes: tuple[int, ...] | None = None,
     gain: tuple[int, ...] | None = None,
     swapped: bool = False,
+    inverse: float | None = None,
 ) -> Drawing:
     """Root-mean-square normalization written out."""
 
     def draw(s: Sketch) -> int:
         x = s.input(*dims)
         below = root_mean_square(s, x, square, axes or (len(dims) - 1,), swapped)
-        pair = s.apply("Div", x, below), s.constant(*(gain or dims[-1:]))
+        pair = quotient(s, x, below, inverse), s.constant(*(gain or dims[-1:]))
         return s.apply("Mul", *(pair[::-1] if swapped else pair))
 
     return draw
@@ -67,6 +87,7 @@ def layer(
     axes: tuple[int, ...] | None = None,
     gain: tuple[int, ...] | None = None,
     swapped: bool = False,
+    inverse: float | None = None,
 ) -> Drawing:
     """Layer normalization written out."""
 
@@ -75,7 +96,7 @@ def layer(
         centred = s.apply("Sub", x, s.apply("ReduceMean", x, axes=over, keepdims=1))
         below = root_mean_square(s, centred, square, over, swapped)
         weights = gain or dims[-1:]
-        pair = s.apply("Div", centred, below), s.constant(*weights)
+        pair = quotient(s, centred, below, inverse), s.constant(*weights)
         pair = s.apply("Mul", *(pair[::-1] if swapped else pair)), s.constant(*weights)
         return s.apply("Add", *(pair[::-1] if swapped else pair))
 
@@ -88,7 +109,11 @@ FUSED: dict[str, Drawing] = {
     "rms": rms(*SHAPE),
     "rms, arguments swapped": rms(*SHAPE, swapped=True),
     "rms of a matrix": rms(3, 8),
+    "rms by an inverse": rms(*SHAPE, inverse=1.0),
     "layer": layer(*SHAPE),
+    "layer by an inverse": layer(*SHAPE, inverse=1.0),
+    "inverse": inverse(1.0),
+    "inverse before": inverse(1.0, swapped=True),
     "layer, arguments swapped": layer(*SHAPE, swapped=True),
     "layer of rank 4": layer(2, 3, 2, 8),
 }
@@ -122,6 +147,10 @@ APART: dict[str, Drawing] = {
     "Sum": normalized_sum(*SHAPE, op="Sum"),
     "rms of a vector": rms(8),
     "layer of a vector": layer(8),
+    "rms by twice an inverse": rms(*SHAPE, inverse=2.0),
+    "layer by twice an inverse": layer(*SHAPE, inverse=2.0),
+    "twice an inverse": inverse(2.0),
+    "reciprocal": inverse(1.0, op="Reciprocal"),
     "rms with Mul": rms(*SHAPE, square="Mul"),
     "rms over two axes": rms(*SHAPE, axes=(1, 2), gain=(3, 8)),
     "rms over another axis": rms(*SHAPE, axes=(1,)),
