@@ -19,6 +19,9 @@ from tensat.egraph.engine import ENodeRow
 from tensat.kernels.collect import Kernel
 from tensat.kernels.problem import Problem, kernel_problem
 
+LEAST_SECONDS = 1.0
+"""Wall time that an extraction gets, however late it is."""
+
 MOST_TURNS = 40
 """Turns of extraction and measuring, after which what is not measured is estimated."""
 
@@ -92,7 +95,7 @@ def settle(
         own: What there is for the model as it is.
         source: What signatures cost.
         deadline: Value of `time.monotonic` after which nothing new is measured.
-        seconds: Wall time for the last extraction; earlier ones share the same again.
+        seconds: Wall time for all extractions together, about.
         seed: For the solver.
         everything: Whether to measure every signature first.
         progress: Told how many of the signatures are known.
@@ -116,11 +119,12 @@ class _Work:
     ) -> None:
         self.whole, self.own = whole, own
         self.source, self.deadline, self.progress = source, deadline, progress
-        self.seconds, self.seed = seconds, seed
+        self.left, self.seed = seconds, seed
         kernels = (*whole.kernels, *own.kernels)
         self.distinct = list(dict.fromkeys(s for k in kernels for s in k.signatures))
         self.costs: dict[Signature, float] = {}
         self.missing: set[Signature] = set()
+        self.found: dict[str, tuple[Problem, Choice]] = {}
         self.turns = 0
         self.measured = 0
 
@@ -129,16 +133,13 @@ class _Work:
             self._ask(self.distinct)
         else:
             self._bound()
-            first = time.monotonic() + self.seconds
-            self._follow("greedy-dag", first)
-            self._follow("ilp", first)
-        problem, choice = self._extract(self.whole, "ilp", self.seconds)
-        original, own = self._extract(self.own, "ilp", self.seconds)
-        rest = self._unknown(problem, choice) + self._unknown(original, own)
-        if rest:  # time is over: let the source estimate, then decide for good
-            self._ask(list(dict.fromkeys([*rest, *self.missing])))
-            problem, choice = self._extract(self.whole, "ilp", self.seconds)
-            original, own = self._extract(self.own, "ilp", self.seconds)
+            self._follow("greedy-dag")
+        self._follow("ilp")
+        unknown = [s for found in self.found.values() for s in self._unknown(*found)]
+        if unknown:  # no time is left: let the source estimate all that is missing
+            self._ask(sorted(self.missing, key=Signature.text))
+            self._plan("ilp")
+        (problem, choice), (original, own) = self.found.values()
         return Settled(
             problem, choice, original, own, self.turns, len(self.distinct), self.measured
         )
@@ -153,20 +154,28 @@ class _Work:
                 cost = self.source.floor(signature)
             self.costs[signature] = cost
 
-    def _follow(self, method: str, end: float) -> None:
+    def _follow(self, method: str) -> None:
         """Measure what the plans of a method use, until nothing new comes up."""
-        while self.missing and self.turns < MOST_TURNS:
-            if time.monotonic() > min(end, self.deadline):
+        while True:
+            self._plan(method)
+            wanted = [s for found in self.found.values() for s in self._unknown(*found)]
+            if not wanted or self.turns >= MOST_TURNS:
                 return
-            left = max(0.2, end - time.monotonic())
-            wanted = [
-                signature
-                for candidates in (self.whole, self.own)
-                for signature in self._unknown(*self._extract(candidates, method, left))
-            ]
-            if not wanted:
+            if self.left <= 0 or time.monotonic() > self.deadline:
                 return
             self._ask(list(dict.fromkeys(wanted)))
+
+    def _plan(self, method: str) -> None:
+        """Look for the cheapest plans under the costs of now.
+
+        Half of the time that is left is for each: there may be a next turn.
+        """
+        self.turns += 1
+        for name, candidates in (("whole", self.whole), ("own", self.own)):
+            start = time.monotonic()
+            share = max(LEAST_SECONDS, self.left / 2)
+            self.found[name] = self._extract(candidates, method, share)
+            self.left -= time.monotonic() - start
 
     def _ask(self, signatures: Sequence[Signature]) -> None:
         costs = self.source.seconds(signatures, self.deadline)
@@ -190,7 +199,6 @@ class _Work:
     def _extract(
         self, candidates: Candidates, method: str, seconds: float
     ) -> tuple[Problem, Choice]:
-        self.turns += 1
         costs = [
             kernel.fixed + sum(self.costs[s] for s in kernel.signatures)
             for kernel in candidates.kernels
