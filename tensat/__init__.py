@@ -11,6 +11,7 @@ from tensat.errors import (
     InputNotFoundError,
     InternalError,
     ModelError,
+    TargetError,
     TensatError,
     UnsoundRuleError,
     UsageError,
@@ -22,6 +23,7 @@ from tensat.optimize import Result
 from tensat.options import Options
 from tensat.report import ModelSummary, Report
 from tensat.stages import Progress
+from tensat.target import runnable
 from tensat.taso import TasoGraph, TensorHandle, export_onnx, load_onnx, new_graph, optimize
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Report",
     "Result",
     "Row",
+    "TargetError",
     "TasoGraph",
     "TensatError",
     "TensorHandle",
@@ -50,6 +53,7 @@ __all__ = [
     "load_onnx",
     "new_graph",
     "optimize",
+    "runnable",
 ]
 
 __version__ = _versions()["tensat"]

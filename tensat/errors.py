@@ -2,7 +2,8 @@
 
     TensatError
     ├── ModelError     the model cannot be read, or is no valid ONNX model
-    │   └── InputNotFoundError  an operator is given a tensor that its graph does not have
+    │   ├── InputNotFoundError  an operator is given a tensor that its graph does not have
+    │   └── TargetError    the model is for another machine, and nothing else is there
     ├── UsageError     an argument or option makes no sense (also a ValueError)
     ├── WriteError     the result cannot be written
     ├── ExecutionError the runtime refused a model, crashed on it or did not end in time
@@ -20,6 +21,7 @@ __all__ = [
     "InputNotFoundError",
     "InternalError",
     "ModelError",
+    "TargetError",
     "TensatError",
     "UnsoundRuleError",
     "UsageError",
@@ -38,6 +40,10 @@ class ModelError(TensatError):
 
 class InputNotFoundError(ModelError):
     """An operator is given something that is no tensor of its graph."""
+
+
+class TargetError(ModelError):
+    """A model is for another machine and its portable form is missing."""
 
 
 class UsageError(TensatError, ValueError):

@@ -34,6 +34,7 @@ LIBRARIES = {
         "tensat.cli_errors",
         "tensat.cli_explain",
         "tensat.cli_network",
+        "tensat.cli_target",
         "rulesets.cli",
         "rulesets.cli_generate",
         "rulesets.cli_records",

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tensat.costs.source import Signature
+from tensat.costs.source import PRICED_OPSET, Signature
 from tensat.kernels.blocked_conv import BLOCKED_CONV, conv_alone, packings
 from tensat.kernels.kernel import (
     Application,
@@ -335,6 +335,10 @@ def test_an_activation_is_an_attribute_of_the_runtimes_node() -> None:
     )
     assert _fusion(_tree(members)).plain(members) == (
         Signature(
-            "com.microsoft:FusedConv", attributes, conv.inputs, members[0].outputs, 21
+            "com.microsoft:FusedConv",
+            attributes,
+            conv.inputs,
+            members[0].outputs,
+            PRICED_OPSET,
         ),
     )

@@ -9,7 +9,7 @@ import pytest
 
 from rulesets.size import symbol
 from rulesets.tensor import Tensor
-from tensat.costs.source import Signature
+from tensat.costs.source import PRICED_OPSET, Signature
 from tensat.kernels.blocked_channelwise import BLOCKED_CHANNELWISE
 from tensat.kernels.blocked_elementwise import on_blocks
 from tensat.kernels.blocked_reorder import to_blocked, to_plain
@@ -93,7 +93,9 @@ def test_activations_of_several_operators_run_on_the_buffer(op: str) -> None:
 
     def plain(members: Members) -> tuple[Signature, ...]:
         attributes = (("alpha", 1.0),) if op == "QuickGelu" else ()
-        return (Signature(f"com.microsoft:{op}", attributes, inputs, outputs, 21),)
+        return (
+            Signature(f"com.microsoft:{op}", attributes, inputs, outputs, PRICED_OPSET),
+        )
 
     tree = Tree("Mul", ((1, Tree("Sigmoid")),))
     fusion = on_blocks(Fusion(op, tree, plain))
@@ -118,7 +120,7 @@ def test_other_fusions_stay_as_they_are() -> None:
     members = (lab.apply("Relu", x),)
 
     def plain(members: Members) -> tuple[Signature, ...]:
-        return (Signature("Relu", (), members[0].inputs, members[0].outputs, 21),)
+        return (Signature("Relu", (), members[0].inputs, members[0].outputs, PRICED_OPSET),)
 
     fusion = on_blocks(Fusion("relu", Tree("Relu"), plain))
     assert fusion.blocked is not None
