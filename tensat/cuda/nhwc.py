@@ -39,7 +39,7 @@ _ONE_OPERAND = frozenset(
         *("Neg", "Relu", "Sigmoid", "Softplus", "Sqrt", "Tanh"),
     }
 )
-_TWO_OPERANDS = frozenset({"Add", "Div", "Mul", "Sub"})
+_SEVERAL_OPERANDS = frozenset({"Add", "Concat", "Div", "Max", "Min", "Mul", "Sub", "Sum"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def channels_last(
     nothing moves past them.
 
     Args:
-        model: Any model; shapes must be known where transpositions are to move.
+        model: Any model.
         chosen: Which of the possible convolutions to rewrite; all if None.
     """
     copy = model.clone()
@@ -234,24 +234,20 @@ def _move(graph: ir.Graph) -> bool:
 def _operands(node: ir.Node) -> Sequence[ir.Value]:
     """Return the tensors over which an operator runs in either layout; none if it cannot.
 
-    Scalars beside them fit any layout. Two tensors must have the same sizes, or one of
-    them would be broadcast along the wrong axes.
+    All must come out of transpositions, so that they have four axes: one that is broadcast
+    along some of them is so in either layout. Single numbers beside them fit anywhere.
     """
     if node.domain or not node.inputs or node.inputs[0] is None:
         return ()
-    if node.op_type == "Concat":
-        return tuple(value for value in node.inputs if value is not None)
     if node.op_type in _ONE_OPERAND:
         return (node.inputs[0],)
-    if node.op_type not in _TWO_OPERANDS:
+    if node.op_type not in _SEVERAL_OPERANDS:
         return ()
-    values = [value for value in node.inputs if value is not None and not _scalar(value)]
-    shapes = {None if v.shape is None else tuple(map(str, v.shape)) for v in values}
-    return tuple(values) if len(shapes) == 1 and None not in shapes else ()
+    return tuple(v for v in node.inputs if v is not None and not _single(v))
 
 
-def _scalar(value: ir.Value) -> bool:
-    return value.shape is not None and len(value.shape) == 0
+def _single(value: ir.Value) -> bool:
+    return value.shape is not None and all(size == 1 for size in value.shape)
 
 
 def _swap(graph: ir.Graph, node: ir.Node, operands: Sequence[ir.Value]) -> None:

@@ -46,6 +46,23 @@ def test_weights_are_cold_and_inputs_warm() -> None:
     assert _measured(SimulatedDevice()).seconds == pytest.approx(WANTED, rel=0.1)
 
 
+def test_inputs_cost_what_they_cost_in_l2() -> None:
+    """However slow the memory is, an operator on what was just computed takes the same."""
+    sizes = (256, 512)
+    node = helper.make_node("Relu", ["x"], ["y"])
+    model = helper.make_model(helper.make_graph([node], "kernel", [], []))
+    x, y = (Filling(name, TensorProto.FLOAT, sizes) for name in "xy")
+    for cold in (8e-12, 8e-9):
+        device = SimulatedDevice(costs=replace(COSTS, cold=cold, enter=0.0, start=0.0))
+        answer = CudaClock(device).device_seconds(
+            Kernel(model.SerializeToString(), (x,), (), (y,))
+        )
+        timed = CudaClock(device).time(Kernel(model.SerializeToString(), (x,), (), (y,)))
+        assert isinstance(timed, Measured)
+        assert answer == pytest.approx(COSTS.kernel + 4 * 256 * 512 * COSTS.warm)
+        assert timed.seconds == pytest.approx(4 * 256 * 512 * COSTS.warm, rel=1e-3)
+
+
 @pytest.mark.parametrize("enter", [0.0, 1e-5, 1e-4], ids=str)
 def test_entering_the_runtime_is_subtracted(enter: float) -> None:
     """However long it takes to enter the runtime, the cost is the same."""
@@ -122,6 +139,21 @@ def test_a_wide_spread_is_tried_again() -> None:
     measured = _measured(SimulatedDevice(noise=_wild_until(14)), patience)
     assert measured.seconds == pytest.approx(WANTED, rel=0.1)
     assert measured.runs == 18
+
+
+def test_single_slow_runs_do_not_count() -> None:
+    """One run in ten that is interrupted changes neither the cost nor its spread."""
+    device = SimulatedDevice(noise=lambda run: 9.0 if run % 10 == 0 else 1.0)
+    assert _measured(device) == _measured(SimulatedDevice())
+
+
+def test_the_spread_is_that_of_the_kernel() -> None:
+    """A kernel that varies is not believed because entering the runtime takes longer."""
+    costs = replace(COSTS, enter=2e-4)
+    device = SimulatedDevice(costs=costs, noise=lambda run: 1.0 + 0.4 * (run % 2))
+    answer = CudaClock(device).time(_kernel())
+    assert isinstance(answer, Refused)
+    assert answer.trouble is Trouble.UNSTEADY
 
 
 def test_a_spread_that_stays_wide_is_refused() -> None:

@@ -176,14 +176,25 @@ def test_broadcast_operands_stay_where_they_are() -> None:
     np.testing.assert_allclose(_run(result.model)[0], _run(model)[0], rtol=1e-4, atol=1e-4)
 
 
-def test_scalars_fit_any_layout() -> None:
-    """A scalar operand does not keep a transposition."""
-    model = _model(
-        "a = Conv(x, w)\ns = Mul(a, k)\ny = Conv(s, v)",
-        w=(5, 6, 3, 3),
-        v=(4, 5, 1, 1),
-        k=(),
-    )
+@pytest.mark.parametrize("dims", [(), (1,), (1, 1, 1)], ids=str)
+def test_single_numbers_fit_any_layout(dims: tuple[int, ...]) -> None:
+    """An operand of one number does not keep a transposition."""
+    text = "a = Conv(x, w)\ns = Mul(a, k)\ny = Conv(s, v)"
+    model = _model(text, w=(5, 6, 3, 3), v=(4, 5, 1, 1), k=dims)
+    result = channels_last(model)
+    assert _types(result.model).count("Transpose") == 2
+    np.testing.assert_allclose(_run(result.model)[0], _run(model)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_a_gate_is_broadcast_in_either_layout() -> None:
+    """A factor per channel is channels-last where what it scales is."""
+    text = """
+        a = Conv(x, w)
+        g = Conv<kernel_shape=[7,5]>(a, v)
+        h = Sigmoid(g)
+        y = Mul(a, h)
+    """
+    model = _model(text, w=(5, 6, 3, 3), v=(5, 5, 7, 5))
     result = channels_last(model)
     assert _types(result.model).count("Transpose") == 2
     np.testing.assert_allclose(_run(result.model)[0], _run(model)[0], rtol=1e-4, atol=1e-4)
