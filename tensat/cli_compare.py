@@ -32,11 +32,15 @@ def compare(
     ],
     seconds: Annotated[float, typer.Option(help="time for each search")] = 20.0,
     cost: Annotated[
-        str, typer.Option(metavar="roofline|cpu", help="where costs come from")
+        str, typer.Option(metavar="roofline|cpu|table", help="where costs come from")
     ] = "roofline",
     cost_db: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="measured costs; default: user's cache"),
+    ] = None,
+    cost_table: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="recorded costs of any device, for --cost table"),
     ] = None,
     max_nodes: Annotated[
         int, typer.Option(help="e-nodes at which an e-graph stops")
@@ -77,6 +81,7 @@ def compare(
             max_nodes=max_nodes,
             cost=cost,
             cost_db=cost_db,
+            cost_table=cost_table,
             measure=measure,
             seed=seed,
             threads=threads,

@@ -26,12 +26,13 @@ from tensat.comparison.row import (
 from tensat.comparison.search import Task
 from tensat.comparison.worker import Answer, Request, answers, ask
 from tensat.errors import UsageError
+from tensat.job import versions
 from tensat.model.graph import Graph
 from tensat.model.onnx_import import to_graph
 from tensat.model.onnx_read import ModelLike, read
 from tensat.model.onnx_write import write
-from tensat.optimize import select_rules, versions
-from tensat.options import COSTS
+from tensat.optimize import select_rules
+from tensat.options import Options
 from tensat.runtime import Failure, Feeds, Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Progress, Silent
@@ -53,8 +54,10 @@ class CompareOptions:
             the others.
         max_nodes: E-nodes at which saturation stops.
         iterations: Steps of saturation at most.
-        cost: ``roofline`` (estimated) or ``cpu`` (operators measured in ONNX Runtime).
+        cost: ``roofline`` (estimated), ``cpu`` (operators measured in ONNX Runtime) or
+            ``table`` (recorded, of any device).
         cost_db: File of measured costs; None is the user's cache folder.
+        cost_table: File of recorded costs, or a database; for ``table`` only.
         measure: Whether to time each result against the original.
         skip: Names of rules that no search uses.
         seed: For random inputs and the solver.
@@ -72,6 +75,7 @@ class CompareOptions:
     iterations: int = 15
     cost: str = "roofline"
     cost_db: Path | None = None
+    cost_table: Path | None = None
     measure: bool = False
     skip: tuple[str, ...] = ()
     seed: int = 0
@@ -79,11 +83,16 @@ class CompareOptions:
     isolated: bool = True
 
     def __post_init__(self) -> None:
-        if self.cost not in COSTS:
-            raise UsageError(f"cost {self.cost!r} is unknown; possible: {', '.join(COSTS)}")
-        for name in ("seconds", "max_nodes", "iterations", "threads"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
+        # What both have in common has one meaning, and one place where it is checked.
+        Options(
+            seconds=self.seconds,
+            max_nodes=self.max_nodes,
+            iterations=self.iterations,
+            cost=self.cost,
+            cost_table=self.cost_table,
+            seed=self.seed,
+            threads=self.threads,
+        )
         if self.rounds and self.greedy_rounds not in self.rounds:
             raise UsageError(
                 f"greedy_rounds is {self.greedy_rounds}; possible: {self.rounds}"
@@ -171,6 +180,7 @@ def _answers(
             options.skip,
             options.cost,
             None if options.cost_db is None else str(options.cost_db),
+            None if options.cost_table is None else str(options.cost_table),
             options.threads,
             str(path.parent) if options.measure else None,
         )

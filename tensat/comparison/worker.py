@@ -20,12 +20,11 @@ from typing import BinaryIO
 
 from rulesets.rule import Rule
 from rulesets.store import load
+from tensat.comparison.one_table import Known, OneTable
 from tensat.comparison.row import Row
 from tensat.comparison.search import Found, Task, original_row, run_task
-from tensat.costs.cpu import CpuCosts
-from tensat.costs.roofline import Roofline
+from tensat.cost_sources import cost_source
 from tensat.costs.source import CostSource
-from tensat.costs.store import CostStore
 from tensat.errors import ExecutionError
 from tensat.fold import fold
 from tensat.model.graph import Graph
@@ -45,8 +44,9 @@ class Request:
         tasks: The searches.
         sizes: Value of each symbolic dimension.
         skip: Rules that are not used.
-        cost: ``cpu`` or ``roofline``.
+        cost: Name of the cost source.
         cost_db: File of measured costs; None is the user's.
+        cost_table: File of recorded costs, for ``table`` only.
         threads: Threads for measuring operators.
         folder: Where the graphs found are written; None if nowhere.
     """
@@ -57,6 +57,7 @@ class Request:
     skip: tuple[str, ...] = ()
     cost: str = "roofline"
     cost_db: str | None = None
+    cost_table: str | None = None
     threads: int = 1
     folder: str | None = None
 
@@ -74,6 +75,10 @@ class Answer:
     row: Row
     path: str | None = None
     operators: int = 0
+
+
+type Outcome = tuple[list[Answer], Known]
+"""The answers of one search, and all costs that are known after it."""
 
 
 def ask(request: Request) -> Iterator[Answer]:
@@ -123,23 +128,32 @@ def answers(request: Request, *, fork: bool) -> Iterator[Answer]:
     """The answers to a request, each search in a fork of this process if wanted."""
     graph = to_graph(read(request.model))
     rules = tuple(rule for rule in load() if rule.name not in set(request.skip))
+    known: Known = {}
     with _costs(request) as source:
-        row, operators = original_row(graph, source, request.sizes)
+        row, operators = original_row(graph, OneTable(source, known), request.sizes)
     yield Answer(row, None, operators)
     for number, task in enumerate(request.tasks):
 
-        def run(number: int = number, task: Task = task) -> list[Answer]:
-            return _run(request, number, task, graph, rules)
+        def run(number: int = number, task: Task = task) -> Outcome:
+            return _run(request, number, task, graph, rules, known), known
 
-        yield from _forked(run, task) if fork else run()
+        found, costs = _forked(run, task) if fork else run()
+        known.update(costs)
+        yield from found
 
 
 def _run(
-    request: Request, number: int, task: Task, graph: Graph, rules: Sequence[Rule]
+    request: Request,
+    number: int,
+    task: Task,
+    graph: Graph,
+    rules: Sequence[Rule],
+    known: Known,
 ) -> list[Answer]:
     try:
         with _costs(request) as source:
-            found = run_task(task, graph, rules, source, request.sizes)
+            table = OneTable(source, known)
+            found = run_task(task, graph, rules, table, request.sizes)
         return [_written(request, number, each) for each in found]
     except Exception as error:  # one search that fails must not take the others with it
         return failed(task, f"{type(error).__name__}: {error}")
@@ -150,7 +164,7 @@ def failed(task: Task, text: str) -> list[Answer]:
     return [Answer(replace(row, cost=math.nan, note=text)) for row in task.rows()]
 
 
-def _forked(run: Callable[[], list[Answer]], task: Task) -> list[Answer]:
+def _forked(run: Callable[[], Outcome], task: Task) -> Outcome:
     """What a function returns, called in a fork."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -165,13 +179,13 @@ def _forked(run: Callable[[], list[Answer]], task: Task) -> list[Answer]:
     _, status = os.waitpid(child, 0)
     if result is None:
         code = os.waitstatus_to_exitcode(status)
-        return failed(task, f"the process of the search ended with {code}")
+        return failed(task, f"the process of the search ended with {code}"), {}
     return result
 
 
-def _received(pipe: BinaryIO) -> list[Answer] | None:
+def _received(pipe: BinaryIO) -> Outcome | None:
     try:
-        result: list[Answer] = pickle.load(pipe)
+        result: Outcome = pickle.load(pipe)
     except (EOFError, pickle.UnpicklingError):
         return None
     return result
@@ -192,13 +206,19 @@ def _written(request: Request, number: int, found: Found) -> Answer:
 
 @contextmanager
 def _costs(request: Request) -> Iterator[CostSource]:
-    """The cost source that a request names."""
-    if request.cost == "roofline":
-        yield Roofline()
-        return
-    file = request.cost_db
+    """The cost source that a request names; each search measures in a child of its own."""
     with (
-        CostStore.open_default() if file is None else CostStore.open(Path(file)) as store,
         Runtime() as runtime,
+        cost_source(
+            request.cost,
+            runtime,
+            database=_file(request.cost_db),
+            table=_file(request.cost_table),
+            threads=request.threads,
+        ) as source,
     ):
-        yield CpuCosts(store, runtime, threads=request.threads)
+        yield source
+
+
+def _file(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -7,27 +7,28 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import onnx_ir as ir
 
 from rulesets.size import Poly
 from tensat.check.feeds import find_inputs
-from tensat.costs.cpu import CpuCosts
-from tensat.costs.roofline import Roofline
+from tensat.cost_sources import cost_source
 from tensat.costs.source import CostSource
-from tensat.costs.store import CostStore
-from tensat.egraph.encode import encode
-from tensat.egraph.price import price
+from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError
+from tensat.extension import own_operators
+from tensat.improve import Aim, Budget, Plan, improve
+from tensat.kernels.machine import ALL_FUSIONS, block_size, cpu_machine
 from tensat.model.graph import CONSTANT, INPUT, Graph
 from tensat.model.onnx_import import to_graph
 from tensat.model.onnx_write import write
 from tensat.options import Options
 from tensat.runtime import Failure, Program, Runtime
 from tensat.sizes import bind_sizes
+from tensat.stages import Clock
 
 SECONDS = 2.0
 """About how long `run_seconds` measures."""
@@ -36,35 +37,71 @@ SECONDS = 2.0
 def operator_seconds(model: ir.Model, options: Options) -> tuple[Graph, dict[int, float]]:
     """The predicted cost of each operator, as the optimizer sees it.
 
-    Operators of equal sizes cost the same; what depends on constants only costs nothing.
+    Operators of equal sizes cost the same; what depends on constants only costs nothing. Of
+    operators that the runtime computes as one, the last has all of the cost.
 
     Args:
         model: The model.
-        options: Its cost source, cost database, threads and input shapes count.
+        options: Its cost source, threads, input shapes and own operators count.
 
     Returns:
         The model as a Graph, and seconds by the place of each node in it.
     """
-    graph = to_graph(model)
-    with Runtime() as runtime, cost_source(options, runtime) as source:
+    with own_operators(options.operators), Runtime() as runtime:
+        graph = to_graph(model)
         sizes = _sizes(graph, model, options, runtime)
-        return graph, node_seconds(graph, source, sizes)
+        with source_of(options, runtime) as source:
+            plan = as_it_is(graph, source, aim_of(options, runtime, sizes), options)
+            return graph, _node_seconds(graph, plan)
 
 
-def node_seconds(
-    graph: Graph, source: CostSource, sizes: Mapping[str, int]
-) -> dict[int, float]:
-    """The cost of each node of a graph that is no input and no constant, in seconds.
+def source_of(options: Options, runtime: Runtime) -> AbstractContextManager[CostSource]:
+    """The cost source that options name, open for as long as the block lasts.
+
+    Args:
+        options: Their cost source, its files and threads count.
+        runtime: Where operators are timed.
+    """
+    return cost_source(
+        options.cost,
+        runtime,
+        database=options.cost_db,
+        table=options.cost_table,
+        threads=options.threads,
+    )
+
+
+def aim_of(options: Options, runtime: Runtime, sizes: Mapping[str, int]) -> Aim:
+    """What `optimize` has in view: the kernels of this machine, or operators as they are.
+
+    Args:
+        options: Their cost source counts.
+        runtime: Where operators run.
+        sizes: Value of each symbolic dimension.
+    """
+    if options.cost == "roofline":
+        return Aim(sizes)
+    return Aim(sizes, cpu_machine(block_size(runtime)), ALL_FUSIONS)
+
+
+def as_it_is(graph: Graph, source: CostSource, aim: Aim, options: Options) -> Plan:
+    """The plan of a graph that no rule changes: what it costs.
 
     Args:
         graph: The graph.
         source: What operators cost.
-        sizes: Value of each symbolic dimension.
+        aim: Sizes and machine.
+        options: Limits.
     """
-    encoded = encode(graph, ())
+    half = options.seconds / 2
+    budget = Budget(Limits(options.max_nodes, half, 1), half, half, options.seed)
+    return improve(graph, (), source, aim, budget, Clock())
+
+
+def _node_seconds(graph: Graph, plan: Plan) -> dict[int, float]:
+    """The cost of each node of a graph that is no input and no constant, in seconds."""
+    seconds, encoded = plan.seconds_before(), plan.encoded
     egraph = encoded.egraph
-    priced = price(egraph, egraph.refresh(), source, sizes, graph.header.opset)
-    seconds = {enode.handle: enode.seconds for enode in priced}
     found = {}
     for ref, handle in encoded.handle_of.items():
         node = graph.nodes[ref.node]
@@ -100,22 +137,6 @@ def run_seconds(model: ir.Model, options: Options) -> float:
     if isinstance(times, Failure):
         raise ExecutionError(f"the graph does not run: {times}")
     return statistics.median(times[0])
-
-
-@contextmanager
-def cost_source(options: Options, runtime: Runtime) -> Iterator[CostSource]:
-    """The cost source that options name.
-
-    Args:
-        options: Their cost source, cost database and threads count.
-        runtime: Where operators are timed.
-    """
-    if options.cost == "roofline":
-        yield Roofline()
-        return
-    file = options.cost_db
-    with CostStore.open_default() if file is None else CostStore.open(file) as store:
-        yield CpuCosts(store, runtime, threads=options.threads)
 
 
 def _sizes(

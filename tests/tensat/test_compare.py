@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import itertools
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx_ir as ir
 import pytest
 import typer
 from rich.console import Console
@@ -18,8 +22,10 @@ from typer.testing import CliRunner
 from tensat.cli_compare import add_compare_command
 from tensat.compare import CompareOptions, compare
 from tensat.comparison import plot, table, worker
+from tensat.comparison.one_table import OneTable
 from tensat.comparison.row import Comparison, Row
 from tensat.comparison.search import Task
+from tensat.costs.source import Signature
 from tensat.errors import ExecutionError, UsageError
 from tests.tensat.model.onnx_models import X, Y, model, node, random, value
 
@@ -117,18 +123,57 @@ def test_equal_results_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_costs_can_be_measured(tmp_path: Path) -> None:
-    """With `cpu` costs every search asks one table of operators timed here, once each."""
-    table_file = tmp_path / "costs.sqlite"
-    options = replace(INSIDE, cost="cpu", cost_db=table_file, isolated=True)
-    first, again = (compare(PROTO, options) for _ in range(2))
-    assert (first.source, len(first.rows)) == ("cpu", len(NAMES))
-    assert not any(row.note for row in first.rows)
-    assert table_file.stat().st_size > 0
-    assert [row.cost for row in again.rows] == [row.cost for row in first.rows]
-    ilp = first.ilp
+    """With `cpu` costs operators are timed here, and stored; the ILP is cheapest still."""
+    database = tmp_path / "costs.sqlite"
+    found = compare(PROTO, replace(INSIDE, cost="cpu", cost_db=database, isolated=True))
+    assert (found.source, [row.name for row in found.rows]) == ("cpu", NAMES)
+    assert not any(row.note for row in found.rows)
+    assert database.stat().st_size > 0
+    ilp = found.ilp
     assert ilp is not None
-    assert first.worse_than(ilp) == ()
-    assert 0 < ilp.cost <= first.rows[0].cost < 1
+    assert found.worse_than(ilp) == ()
+    assert 0 < ilp.cost <= found.rows[0].cost < 1
+
+
+class Fickle:
+    """A source that says something else whenever it is asked."""
+
+    name = "fickle"
+
+    def __init__(self) -> None:
+        self.number = itertools.count(1)
+
+    def seconds(self, signatures: Sequence[Signature], *_: object) -> list[float]:
+        """A new number each time."""
+        return [1e-6 * next(self.number) for _ in signatures]
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["together", "forked"])
+def test_all_searches_see_the_same_costs(
+    monkeypatch: pytest.MonkeyPatch, isolated: bool
+) -> None:
+    """What one search was told, and its fork with it, holds for the next ones."""
+
+    @contextlib.contextmanager
+    def fickle(_: worker.Request) -> Iterator[Fickle]:
+        yield source
+
+    source = Fickle()
+    monkeypatch.setattr(worker, "_costs", fickle)
+    path = "small.onnx"
+    monkeypatch.setattr(worker, "read", lambda _: ir.serde.deserialize_model(PROTO))
+    tasks = CompareOptions(searches=((1.0, 0), (1.0, 0)), rounds=(0,), greedy_rounds=0)
+    request = worker.Request(path, tasks.tasks()[-2:], {"n": 2})
+    rows = [answer.row for answer in worker.answers(request, fork=isolated)]
+    assert [row.cost for row in rows] == [rows[0].cost] * 3
+
+
+def test_only_what_is_new_is_asked() -> None:
+    """Each signature once, whatever it is asked with."""
+    one, two = (Signature(op, (), (), (), 17) for op in ("Neg", "Relu"))
+    table = OneTable(Fickle(), {})
+    assert table.seconds([one, one]) == [1e-6, 1e-6]
+    assert table.seconds([two, one]) == [2e-6, 1e-6]
 
 
 def test_a_search_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,11 +273,13 @@ def test_plot(comparison: Comparison, tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"cost": "gpu"}, "cost 'gpu' is unknown; possible: cpu, roofline"),
+        ({"cost": "gpu"}, "cost 'gpu' is unknown; possible: cpu, "),
+        ({"cost": "table"}, "'table' needs a file"),
+        ({"seconds": math.inf}, "seconds must be finite, not inf"),
         ({"seconds": 0.0}, "seconds must be positive, not 0.0"),
         ({"greedy_rounds": 5}, r"greedy_rounds is 5; possible: \(0, 1, 2\)"),
     ],
-    ids=["cost", "seconds", "rounds"],
+    ids=["cost", "table", "forever", "seconds", "rounds"],
 )
 def test_options_are_checked(wrong: dict[str, object], text: str) -> None:
     """Options that make no sense are refused."""
