@@ -29,6 +29,8 @@ from tensat.cuda.provider import Settings
 from tensat.cuda.trouble import Refused, Trouble
 from tensat.runtime.messages import Kernel
 
+_OPSETS = (21, 17, 13)  # of older models; a provider may know an operator only there
+_BY_VALUE = frozenset({"Pow"})  # operators whose kernel depends on the value of a constant
 _METHOD = "kernels 1"  # another number whenever the same kernel would be timed otherwise
 _SHARE = 4  # an operator that needs a larger part of the memory is estimated
 _BLOCKED = "com.microsoft.nchwc:"  # a layout of the CPU's kernels
@@ -139,7 +141,8 @@ class CudaCosts:
             deadline: Value of `time.monotonic` after which nothing new is timed.
             progress: Told the number of distinct signatures that are settled.
         """
-        distinct = list(dict.fromkeys(signatures))
+        asked = [_timed_for(signature) for signature in signatures]
+        distinct = list(dict.fromkeys(asked))
         found = self._lookup(distinct)
         missing = _by_turns([s for s in distinct if s not in found], self._estimate)
         for signature in missing:
@@ -157,7 +160,7 @@ class CudaCosts:
         self.counts.update(cost.origin for cost in found.values())
         if progress is not None:
             progress(len(distinct), len(distinct))
-        return [found[signature] for signature in signatures]
+        return [found[signature] for signature in asked]
 
     def _lookup(self, distinct: Sequence[Signature]) -> dict[Signature, Cost]:
         """Return what needs no measuring: free, never measurable, or stored."""
@@ -187,20 +190,42 @@ class CudaCosts:
         if signature.op.startswith(_BLOCKED):
             note = f"{signature.op} is a layout of the CPU; possible: plain, channels-last"
             return Cost(math.inf, Origin.REFUSED, note=note)
-        budget = self._options.patience.budget
-        small = kernel(signature, self._estimate(signature), budget, threads=1)
+        small = self._model(signature)
         if small is None:
             note = f"{signature.op} cannot be written in opset {signature.opset}"
             return Cost(math.inf, Origin.REFUSED, note=note)
         answer = self._clock.time(small)
         if isinstance(answer, Measured):
-            notes = ["runs on the CPU, with copies"] if answer.on_host else []
-            notes += [note] if (note := self._check(signature, small)) else []
-            return Cost(answer.seconds, Origin.MEASURED, answer.spread, "; ".join(notes))
+            return self._measured(signature, small, answer)
         self._trouble(answer)
         if answer.trouble is Trouble.NO_KERNEL:
             return Cost(math.inf, Origin.REFUSED, note=str(answer))
         return None
+
+    def _model(self, signature: Signature) -> Kernel | None:
+        budget = self._options.patience.budget
+        return kernel(signature, self._estimate(signature), budget, threads=1)
+
+    def _measured(self, signature: Signature, small: Kernel, first: Measured) -> Cost:
+        """Return the cost with its notes.
+
+        What runs on the CPU is tried in older opsets, too: costs are asked for operators of
+        a newer opset than most models have, and the provider may lack that version alone.
+        """
+        notes: list[str] = []
+        for opset in _OPSETS:
+            if opset >= signature.opset or not first.on_host:
+                continue
+            older = self._model(replace(signature, opset=opset))
+            again = None if older is None else self._clock.time(older)
+            if older is not None and isinstance(again, Measured) and not again.on_host:
+                small, first = older, again
+                notes.append(f"timed in opset {opset}")
+        if first.on_host:
+            notes.append("runs on the CPU, with copies")
+        if note := self._check(signature, small):
+            notes.append(note)
+        return Cost(first.seconds, Origin.MEASURED, first.spread, "; ".join(notes))
 
     def _check(self, signature: Signature, small: Kernel) -> str:
         """Compare with CuPy; return what to note."""
@@ -267,6 +292,18 @@ def machine_of(facts: Facts) -> Machine:
         peak = facts.bytes_per_second
         machine = replace(machine, near=peak, far=peak, dram=peak)
     return replace(machine, flops=facts.flops) if facts.flops else machine
+
+
+def _timed_for(signature: Signature) -> Signature:
+    """Return the signature that is timed for this one: the same without scalars' values.
+
+    More is not taken for equal here, as it is on the CPU: a bias is added by a kernel of
+    its own on a GPU, and a matrix that lies transposed is read as it lies.
+    """
+    if signature.op in _BY_VALUE:
+        return signature
+    inputs = tuple(None if a is None else replace(a, value=None) for a in signature.inputs)
+    return replace(signature, inputs=inputs)
 
 
 def _by_turns(

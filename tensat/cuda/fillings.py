@@ -26,7 +26,10 @@ def host_array(filling: Filling, rng: np.random.Generator) -> np.ndarray:
         raise DeviceError(Trouble.NO_KERNEL, text)
     dtype = kind.numpy()
     count = math.prod(filling.dims)
-    if filling.value is not None:
+    given = getattr(filling, "array", None)
+    if given is not None:
+        values = np.asarray(given)
+    elif filling.value is not None:
         values = np.full(count, filling.value)
     elif kind.is_floating_point():
         values = rng.random(count, dtype=np.float32) + np.float32(0.25)

@@ -215,9 +215,30 @@ def test_what_cannot_be_measured_is_estimated(
 
 def test_an_operator_on_the_cpu_is_noted(store: CostStore) -> None:
     """What falls back to the CPU is measured as a model pays it, and says so."""
-    device = SimulatedDevice(host_types=frozenset({"Softmax"}))
+    device = SimulatedDevice(host_types={"Softmax": 0})
     (cost,) = CudaCosts(store, device, BARE).costs([_softmax(64)])
     assert (cost.origin, cost.note) == (Origin.MEASURED, "runs on the CPU, with copies")
+
+
+def test_an_older_opset_that_runs_on_the_device_is_taken(store: CostStore) -> None:
+    """Where only an operator's newest version lacks a kernel, an older one is timed."""
+    device = SimulatedDevice(host_types={"Softmax": 17})
+    (cost,) = CudaCosts(store, device, BARE).costs([_softmax(64)])
+    assert (cost.origin, cost.note) == (Origin.MEASURED, "timed in opset 17")
+    assert device.loads == ["Identity", "Softmax", "Softmax"]
+
+
+def _scale(op: str, value: float) -> Signature:
+    x = Argument(F, (4, 8))
+    return Signature(op, (), (x, Argument(F, (), True, value)), (x,), 21)
+
+
+def test_the_value_of_a_scalar_decides_powers_only(store: CostStore) -> None:
+    """Factors of any value are timed once; each exponent by itself."""
+    device = SimulatedDevice()
+    source = CudaCosts(store, device, BARE)
+    source.costs([_scale(op, value) for op in ("Mul", "Pow") for value in (2.0, 3.0, 0.5)])
+    assert sorted(device.loads) == ["Identity", "Mul", "Pow", "Pow", "Pow"]
 
 
 def test_a_disagreement_is_stored_beside_the_cost(store: CostStore) -> None:

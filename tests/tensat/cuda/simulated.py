@@ -69,7 +69,7 @@ class SimulatedDevice:
         costs: What takes how long.
         noise: Of the runs of every session but those of empty models.
         refuse: Error text by ONNX type of a model's first node.
-        host_types: ONNX types that run on the CPU.
+        host_types: ONNX types that run on the CPU, above an opset.
         host: The host's clock.
         loads: ONNX type of the first node of every model that was loaded.
         settings: What the sessions were asked for with.
@@ -82,7 +82,7 @@ class SimulatedDevice:
     costs: Costs = field(default_factory=Costs)
     noise: Noise = lambda run: 1.0
     refuse: Mapping[str, Trouble] = field(default_factory=dict)
-    host_types: frozenset[str] = frozenset()
+    host_types: Mapping[str, int] = field(default_factory=dict)
     host: float = 1000.0
     loads: list[str] = field(default_factory=list)
     settings: list[Settings] = field(default_factory=list)
@@ -98,7 +98,9 @@ class SimulatedDevice:
 
     def load(self, kernel: Kernel, stream: Stream, settings: Settings) -> Session:
         """Return a session; it knows sizes and copies from the kernel's description."""
-        op_type = onnx.load_from_string(kernel.model).graph.node[0].op_type
+        model = onnx.load_from_string(kernel.model)
+        op_type = model.graph.node[0].op_type
+        opset = max([one.version for one in model.opset_import if not one.domain])
         self.loads.append(op_type)
         self.settings.append(settings)
         if op_type in self.refuse:
@@ -112,7 +114,7 @@ class SimulatedDevice:
             frozenset(f.name for f in kernel.inputs),
             (lambda run: 1.0) if empty else self.noise,
             self.costs,
-            op_type in self.host_types,
+            opset > self.host_types.get(op_type, 10**9),
         )
 
     def native(self, program: NativeProgram, stream: Stream) -> Session:

@@ -197,7 +197,7 @@ def test_trouble_is_answered(trouble: Trouble) -> None:
 
 def test_settings_reach_every_session() -> None:
     """The empty model runs under the same options as the kernels."""
-    device = SimulatedDevice(host_types=frozenset({"MatMul"}))
+    device = SimulatedDevice(host_types={"MatMul": 0})
     settings = Settings(tf32=True)
     answer = CudaClock(device, settings).time(_kernel())
     assert device.settings == [settings, settings]
