@@ -59,6 +59,10 @@ def measure(
     ] = None,
     seconds: Annotated[float, typer.Option(help="time for search and measuring")] = 60.0,
     threads: Annotated[int, typer.Option(help="threads that compute")] = 1,
+    target: Annotated[
+        str,
+        typer.Option(metavar="portable|ort-cpu", help="what will be optimized for"),
+    ] = "portable",
     cost_db: CostDb = None,
     seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
 ) -> None:
@@ -74,6 +78,7 @@ def measure(
             input_shapes=parse_input_shapes(input_shape or []),
             seconds=seconds,
             cost_db=cost_db or default_path(),
+            target=target,
             seed=seed,
             threads=threads,
         )
