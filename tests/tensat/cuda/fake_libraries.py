@@ -27,14 +27,14 @@ PROPERTIES: dict[str, Any] = {
 
 
 class FakeArray:
-    """A device buffer: values, and an address that no other has."""
+    """A device buffer: values in the host's memory, at the address that it tells."""
 
     def __init__(self, library: FakeCupy, values: np.ndarray) -> None:
         self.library = library
         self.values = values
         self.nbytes = values.nbytes
-        library.addresses += 1 << 20
-        self.data = SimpleNamespace(ptr=library.addresses, memset_async=self._memset)
+        address = values.ctypes.data
+        self.data = SimpleNamespace(ptr=address, memset_async=self._memset)
 
     def reshape(self, shape: int) -> FakeArray:
         """Return a view of another shape."""
@@ -101,12 +101,13 @@ class FakeCupy:
         devices: How many GPUs there are, or what asking for them raises.
         calls: What was called, with the address of the stream that it went to.
         full: Whether memory is used up.
+        made: Buffers that were made empty.
     """
 
     devices: int | Exception = 1
     calls: list[tuple[object, ...]] = field(default_factory=list)
     full: bool = False
-    addresses: int = 0
+    made: list[FakeArray] = field(default_factory=list)
     streams: int = 0
     current: int = 0
     milliseconds: float = 0.0
@@ -142,7 +143,8 @@ class FakeCupy:
 
     def empty(self, count: int, dtype: type) -> FakeArray:
         """Return a new buffer."""
-        return FakeArray(self, np.zeros(count, dtype))
+        self.made.append(FakeArray(self, np.zeros(count, dtype)))
+        return self.made[-1]
 
     def bitwise_or(self, array: FakeArray, other: int, out: FakeArray) -> FakeArray:
         """Write down the kernel, and on which stream it runs."""
@@ -280,3 +282,51 @@ class FakeRuntime:
         if self.run_error is not None:
             raise self.run_error
         self.runs.append(options)
+
+
+class HostRuntime:
+    """The real `onnxruntime`, made to compute on the CPU what it is asked for CUDA.
+
+    Sessions, external weights, bindings by address and options are the library's own; only
+    the provider's name and the kind of memory are exchanged.
+    """
+
+    def __init__(self) -> None:
+        import onnxruntime
+
+        self._ort = onnxruntime
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ort, name)
+
+    def InferenceSession(  # noqa: N802 - the library's name
+        self, model: bytes, options: Any, providers: object, enable_fallback: int
+    ) -> SimpleNamespace:
+        """Return a real session of the CPU's provider, which must not be forbidden."""
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "0")
+        real = self._ort.InferenceSession(
+            model,
+            options,
+            providers=["CPUExecutionProvider"],
+            enable_fallback=enable_fallback,
+        )
+        return SimpleNamespace(
+            get_providers=lambda: ["CUDAExecutionProvider"],
+            io_binding=lambda: _HostBinding(real.io_binding()),
+            run_with_iobinding=lambda binding, run: real.run_with_iobinding(
+                binding.real, run
+            ),
+        )
+
+
+@dataclass
+class _HostBinding:
+    real: Any
+
+    def bind_input(self, name: str, kind: str, *place: object) -> None:
+        assert kind == "cuda"
+        self.real.bind_input(name, "cpu", *place)
+
+    def bind_output(self, name: str, kind: str, *place: object) -> None:
+        assert kind == "cuda"
+        self.real.bind_output(name, "cpu", *place)

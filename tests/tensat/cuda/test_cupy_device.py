@@ -1,7 +1,7 @@
 """The device calls, on libraries that write down what they are called with.
 
-No GPU has run them: that the calls are made in this way is tested, that this is the right
-way is what the cited documentation says.
+No GPU has run them: that the calls are made in this way is tested, and that ONNX Runtime
+takes them, on the CPU; the rest is what the cited documentation says.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from tensat.costs.source import Argument, Signature
 from tensat.cuda.cupy_device import CupyDevice, open_device
 from tensat.cuda.device import NativeProgram
+from tensat.cuda.fillings import host_array
 from tensat.cuda.native import native_call
 from tensat.cuda.provider import Settings
 from tensat.cuda.trouble import DeviceError, Refused, Trouble
 from tensat.errors import UsageError
 from tensat.runtime.messages import Filling, Kernel
-from tests.tensat.cuda.fake_libraries import FakeCupy, FakeRuntime
+from tests.tensat.cuda.fake_libraries import FakeCupy, FakeRuntime, HostRuntime
 
 KERNEL = Kernel(
     b"model",
@@ -72,6 +73,51 @@ def test_tensors_are_bound_by_address() -> None:
         ("cuda", 0, np.float16, [2, 7]),
     ]
     assert len({place[4] for place in places}) == 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+def test_the_real_runtime_takes_the_calls(dtype: str) -> None:
+    """ONNX Runtime itself, on the CPU, computes from the buffers into the buffers."""
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    weights = TensorProto(name="w", data_type=kind, dims=(3, 7))
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="elsewhere")
+    x, w, y = (
+        Filling(name, kind, dims, below=9)
+        for name, dims in (("x", (2, 3)), ("w", (3, 7)), ("y", (2, 7)))
+    )
+    declared = [helper.make_tensor_value_info(f.name, kind, f.dims) for f in (x, y)]
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "g", declared[:1], declared[1:], [weights])
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=9)
+    kernel = Kernel(model.SerializeToString(), (x,), (w,), (y,), seed=5)
+    cupy = FakeCupy()
+    device = CupyDevice(cupy, HostRuntime(), 0)
+    device.load(kernel, device.stream(), Settings()).run()
+    rng = np.random.default_rng(5)
+    given_w, given_x = host_array(w, rng), host_array(x, rng)
+    found = cupy.made[0].values.view(dtype).reshape(2, 7)
+    np.testing.assert_allclose(found, given_x @ given_w, rtol=1e-2)
+    assert np.abs(found.astype(float)).max() > 0
+
+
+def test_the_real_runtime_takes_bfloat16() -> None:
+    """Types that NumPy lacks are bound and given by number and bits."""
+    kind = TensorProto.BFLOAT16
+    x, y = (Filling(name, kind, (5,)) for name in "xy")
+    declared = [helper.make_tensor_value_info(name, kind, (5,)) for name in "xy"]
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])], "g", declared[:1], declared[1:]
+    )
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=9)
+    cupy = FakeCupy()
+    device = CupyDevice(cupy, HostRuntime(), 0)
+    kernel = Kernel(model.SerializeToString(), (x,), (), (y,), seed=5)
+    device.load(kernel, device.stream(), Settings()).run()
+    wanted = host_array(x, np.random.default_rng(5)).view(np.uint16)
+    assert np.array_equal(cupy.made[0].values.view(np.uint16), wanted)
 
 
 def test_a_run_does_not_wait() -> None:
