@@ -173,6 +173,13 @@ def _expand(attributes: Attributes, x: Shape) -> Shape:
     return shape
 
 
+def _upsample(attributes: Attributes, x: Shape) -> Shape:
+    factors = integers(attributes, "factors")
+    fits = len(factors) == len(x) and all(factor >= 1 for factor in factors)
+    require(fits, f"factors must be {len(x)} numbers >= 1", factors)
+    return tuple(size * factor for size, factor in zip(x, factors, strict=True))
+
+
 def _gather(attributes: Attributes, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     check_arity(inputs, 2, 2)
     dtype, x = same_dtype(inputs[:1], ANY), inputs[0].shape
@@ -235,6 +242,13 @@ def _slice_at(a: Mapping[str, Any], x: Shape, i: Index) -> Index:
         begin = offset_in(start, x[axis]) if at_least(step, 0) else start
         result[axis] = begin + result[axis] * step
     return tuple(result)
+
+
+def _upsample_at(
+    m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index
+) -> Scalar:
+    pairs = zip(i, a["factors"], strict=True)
+    return xs[0][tuple(at if f == 1 else m.divmod(at, f)[0] for at, f in pairs)]
 
 
 def _pad_at(m: Meaning, a: Mapping[str, Any], xs: Sequence[Operand], i: Index) -> Scalar:
@@ -305,6 +319,7 @@ OPERATORS: tuple[Operator, ...] = (
         _moved(lambda a, x, i: broadcast_index(x, i)),
         Attribute("shape", "sizes"),
     ),
+    _unary("Upsample", _upsample, _upsample_at, Attribute("factors", "ints")),
     Operator(
         "Pad",
         (Attribute("pads", "ints"), Attribute("value", "float", 0.0)),

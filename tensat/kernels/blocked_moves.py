@@ -10,6 +10,7 @@ from rulesets.ops import END
 from rulesets.size import Size
 from tensat.kernels.blocked_steps import (
     arguments_of,
+    blocked_type,
     input_type,
     is_image,
     laid,
@@ -94,6 +95,24 @@ def padded(members: Members, block: int) -> tuple[BlockedForm, ...]:
     framed = (0, 0, *pads[2:4], 0, 0, 0, *pads[6:], 0)
     standing(steps, steps.add("Pad", [x], pads=framed, value=value))
     return (BlockedForm(layouts, tuple(steps.done), by_runtime=False),)
+
+
+def enlarged(members: Members, block: int) -> tuple[BlockedForm, ...]:
+    """Return how an image is enlarged by whole factors on blocks."""
+    (member,) = members
+    factors = member.attributes["factors"]
+    assert isinstance(factors, tuple)
+    if not is_image(input_type(member, 0)) or factors[:2] != (1, 1):
+        return ()
+    layouts, steps = laid(arguments_of(members), member.children, block)
+    attributes = {
+        "coordinate_transformation_mode": "asymmetric",
+        "mode": "nearest",
+        "scales": factors,
+    }
+    output = blocked_type(output_type(member), block)
+    steps.foreign("Upsample", [steps.value(member.children[0])], output, attributes)
+    return (BlockedForm(layouts, tuple(steps.done), by_runtime=True),)
 
 
 def _blocks(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from tensat.kernels.blocked_channelwise import BLOCKED_CHANNELWISE, alone, gate
 from tensat.kernels.blocked_conv import BLOCKED_CONV, conv_alone
 from tensat.kernels.blocked_elementwise import COMBINING, FINITE, PARTIAL, combined, unary
-from tensat.kernels.blocked_moves import joined, padded, sliced
+from tensat.kernels.blocked_moves import enlarged, joined, padded, sliced
 from tensat.kernels.blocked_pools import global_pool, reduction, window_pool
 from tensat.kernels.kernel import Blocked, BlockedForm, Fusion, Members
 
@@ -36,6 +36,7 @@ def _entries() -> Iterator[tuple[str, Blocked]]:
     yield "Concat", joined
     yield "Slice", sliced
     yield "Pad", padded
+    yield "Upsample", enlarged
 
 
 def _all_of(ways: tuple[Blocked, ...]) -> Blocked:

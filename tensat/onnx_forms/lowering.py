@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from rulesets.ops import Attributes
 from rulesets.tensor import Tensor
-from tensat.onnx_forms import layout, norm, plain, resize, window
+from tensat.onnx_forms import layout, norm, plain, resize, upsample, window
 from tensat.onnx_forms.call import (
     Absent,
     Arg,
@@ -23,7 +23,7 @@ from tensat.onnx_forms.written_out import WRITTEN_OUT
 
 LOWERING: Mapping[str, Lower] = {
     name: form
-    for module in (plain, window, norm, layout, resize)
+    for module in (plain, window, norm, layout, resize, upsample)
     for name, form in module.LOWERING.items()
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rulesets.errors import OperatorError
 from rulesets.ops import OPERATORS, complete
 from rulesets.tensor import Tensor
-from tensat.onnx_forms import layout, norm, plain, resize, window
+from tensat.onnx_forms import layout, norm, plain, resize, upsample, window
 from tensat.onnx_forms.call import NotExpressibleError, OnnxCall, Raised
 from tensat.onnx_forms.form import Raise
 from tensat.onnx_forms.lowering import lower
@@ -13,7 +13,7 @@ from tensat.onnx_forms.schema import OLDEST, schema_of
 
 RAISING: Mapping[str, Raise] = {
     name: form
-    for module in (plain, window, norm, layout, resize)
+    for module in (plain, window, norm, layout, resize, upsample)
     for name, form in module.RAISING.items()
 }
 

@@ -65,6 +65,7 @@ ATTRIBUTED: Mapping[str, Callable[..., Array]] = {
     "Unsqueeze": lambda a, x: np.expand_dims(x, a["axes"]),
     "Flatten": lambda a, x: np.reshape(x, (math.prod(x.shape[: a["axis"]]), -1)),
     "Expand": lambda a, x: np.broadcast_to(x, a["shape"]),
+    "Upsample": lambda a, x: _upsample(a["factors"], x),
     "Concat": lambda a, *xs: np.concatenate(xs, a["axis"]),
     "Gather": lambda a, x, i: np.take(x, i, a["axis"]),
     "Slice": lambda a, x: x[_slices(a, x.ndim)],
@@ -241,6 +242,12 @@ def _conv_transpose(a: Attributes, x: Array, w: Array, b: Array | None = None) -
     cut = [slice(pads[i], full[i] - pads[spatial + i]) for i in range(spatial)]
     result = result[(slice(None), slice(None), *cut)]
     return result if b is None else result + _channels(b, x.ndim)
+
+
+def _upsample(factors: tuple[int, ...], x: Array) -> Array:
+    for axis, factor in enumerate(factors):
+        x = np.repeat(x, factor, axis)
+    return x
 
 
 def _pool(a: Attributes, x: Array, fill: float) -> tuple[Array, Array]:

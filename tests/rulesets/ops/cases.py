@@ -251,6 +251,11 @@ def _expand(rng: Random) -> tuple[Attributes, tuple[Tensor, ...]]:
     return {"shape": whole}, floats(_fitting(rng, whole))
 
 
+def _upsample(rng: Random) -> tuple[Attributes, tuple[Tensor, ...]]:
+    x = shape(rng, 1, 4)
+    return {"factors": tuple([rng.randint(1, 3) for _ in x])}, floats(x)
+
+
 def _gather(rng: Random) -> tuple[Attributes, tuple[Tensor, ...]]:
     x = tuple([size + 1 for size in shape(rng, 1, 3)])
     places = Tensor(rng.choice(("int64", "int32")), shape(rng, 0, 2))
@@ -310,6 +315,7 @@ _SPECIFIC: Mapping[str, Draw] = {
     "Slice": _slice,
     "Pad": _pad,
     "Expand": _expand,
+    "Upsample": _upsample,
     "Gather": _gather,
     "Fill": _given({"value": 2.5, "shape": (2, 3)}),
     "Eye": _given({"size": 3}),

@@ -143,6 +143,12 @@ REFUSED: dict[str, tuple[str, Attributes, tuple[Shape, ...], str]] = {
     ),
     "pad": ("Pad", {"pads": (-2, -1)}, ((2,),), "must not remove more"),
     "expand": ("Expand", {"shape": (2,)}, ((2, 2),), "must broadcast to shape"),
+    "upsample": (
+        "Upsample",
+        {"factors": (2,)},
+        ((2, 2),),
+        "factors must be 2 numbers >= 1",
+    ),
     "lrn": ("LRN", {"size": 0}, ((1, 2, 3),), "size must be at least 1"),
     "gather": (
         "Gather",

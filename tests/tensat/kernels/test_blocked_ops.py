@@ -144,6 +144,7 @@ CASES: Mapping[str, Case] = {
     "Slice to the end": _cut((1,), (16, 40, 1), c=40),
     "Slice batch and blocks": _cut((0, 1), (1, 2, 1), (0, 16, 1), c=40),
     "Slice image": _cut((2, 3), (1, 6, 2), (0, 3, 1)),
+    "Upsample": _one("Upsample", factors=(1, 1, 2, 3)),
     "Pad": _one("Pad", pads=(0, 0, 1, 0, 0, 0, 2, 1), value=0.5),
 }
 REFUSED: Mapping[str, Case] = {
@@ -156,6 +157,7 @@ REFUSED: Mapping[str, Case] = {
     "Slice of blocks and image": _cut((1, 2), (0, 16, 1), (0, 3, 1), c=32),
     "Concat of parts": _join(1, 24, 32),
     "Pad of channels": _one("Pad", pads=(0, 1, 0, 0, 0, 0, 0, 0)),
+    "Upsample of channels": _one("Upsample", factors=(1, 2, 1, 1)),
     "factor per pixel": _with("Mul", lambda lab, c: lab.value(1, 1, 6, 5)),
     "factor per column": _with("Mul", lambda lab, c: lab.weight(5)),
     "gate of another batch": _with("Mul", lambda lab, c: lab.value(1, c, 1, 1)),

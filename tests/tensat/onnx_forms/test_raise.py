@@ -27,6 +27,7 @@ from tests.tensat.onnx_forms.models import (
     run,
     variable,
 )
+from tests.tensat.onnx_forms.upsampled import UPSAMPLED
 
 FORMS = (
     Form("clip-attributes", call("Clip", 7, X, min=-0.5, max=0.5), "Clip", {"min": -0.5}),
@@ -181,6 +182,7 @@ FORMS = (
         "Expand",
         {"shape": (2, 3, 4)},
     ),
+    *UPSAMPLED,
     Form(
         "slice-attributes",
         call("Slice", 9, X, starts=(-2, 0), ends=(FAR, -1), axes=(2, 1)),

@@ -30,6 +30,11 @@ def pooled(**attributes: object) -> OnnxCall:
     return call("MaxPool", 13, IMAGE, kernel_shape=(2, 2), **attributes)
 
 
+def _resized(scales: list[float], **attributes: object) -> OnnxCall:
+    """Return a resize by factors."""
+    return call("Resize", 13, X, None, constant(scales, "float32"), **attributes)
+
+
 STAY = {
     "opset-too-old": call("Relu", 6, X),
     "unknown-operator": call("Einsum", 13, X, X, equation="ij,jk->ik"),
@@ -101,6 +106,17 @@ STAY = {
     "reshape-unknown-rank": call(
         "Reshape", 13, Operand(Tensor("float32", None)), constant([0, -1])
     ),
+    "resize-linear": _resized([1, 1, 2], mode="linear"),
+    "resize-smaller": _resized([1, 1, 0.5]),
+    "resize-by-parts": _resized([1, 1, 1.5]),
+    "resize-corners": _resized([1, 1, 2], coordinate_transformation_mode="align_corners"),
+    "resize-cornered": _resized([1, 1, 2], coordinate_transformation_mode="asymmetric"),
+    "resize-centred-floor": _resized([1, 1, 2], nearest_mode="floor"),
+    "resize-computed": call("Resize", 13, X, None, variable("float32", 3)),
+    "resize-to-other-sizes": call("Resize", 13, X, None, None, constant([2, 3, 6])),
+    "resize-to-symbols": call("Resize", 13, symbolic(N, 3), None, None, sized(N, M)),
+    "resize-nothing": call("Resize", 13, X),
+    "upsample-linear": call("Upsample", 7, X, scales=(1.0, 1.0, 2.0), mode="linear"),
     "expand-new-symbol": call("Expand", 13, symbolic(1), sized(N)),
     "split-count": replace(
         call("Split", 13, X, constant([1, 2]), axis=1),
