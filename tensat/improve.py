@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from extraction import Choice
@@ -134,14 +134,16 @@ class Aim:
 
     Attributes:
         sizes: Value of each symbolic dimension, for costs.
-        machine: Kernels besides plain ones.
+        machine: Kernels besides plain ones, of the result.
         fusions: Operators that the runtime computes as one kernel.
+        own_machine: As `machine`, for the model as it is; None for the same.
         everything: Whether every kernel is measured, needed or not.
     """
 
     sizes: Mapping[str, int]
     machine: Machine = PLAIN_MACHINE
     fusions: Sequence[Fusion] = ()
+    own_machine: Machine | None = None
     everything: bool = False
 
 
@@ -170,7 +172,9 @@ def improve(
         rules = relevant(rules, {node.op for node in graph.nodes})
         literals = literals_of(rules)
         encoded = encode(graph, literals)
-        own = candidates(encoded, encoded.egraph.refresh(), aim, graph.header.opset)
+        as_it_is = replace(aim, machine=aim.own_machine or aim.machine)
+        opset = graph.header.opset
+        own = candidates(encoded, encoded.egraph.refresh(), as_it_is, opset)
         patterns = compile_rules(rules, encoded.egraph, literals)
 
         def show(growth: Growth) -> None:
@@ -179,7 +183,7 @@ def improve(
         saturation = saturate(encoded.egraph, patterns, budget.limits, show)
         tables = encoded.egraph.refresh()
     with clock.stage("extract") as progress:
-        whole = candidates(encoded, tables, aim, graph.header.opset)
+        whole = candidates(encoded, tables, aim, opset)
         settled = settle(
             whole,
             own,

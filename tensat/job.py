@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from tensat.report import Report, summarize
 from tensat.runtime import Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Clock
+from tensat.target import check_portable, stamp, this_machine
 
 SAME = 1e-6
 """Relative difference below which two predicted costs are one."""
@@ -157,8 +158,9 @@ class Job:
         targeted = self.options.target == ORT_CPU
         if self.options.cost == "roofline" and not targeted:
             return Aim(sizes)
-        machine = cpu_machine(block_size(self.runtime), targeted=targeted)
-        return Aim(sizes, machine, ALL_FUSIONS)
+        block = block_size(self.runtime)
+        machine = cpu_machine(block, targeted=targeted)
+        return Aim(sizes, machine, ALL_FUSIONS, cpu_machine(block))
 
     @contextmanager
     def _costs(self) -> Iterator[CostSource]:
@@ -177,6 +179,7 @@ class Job:
         """What was planned, as models: the targeted one first, the portable one last."""
         with self.clock.stage("rebuild"):
             portable = self._rebuild(plan.decoded)
+            check_portable(self.original, portable.model)
             if plan.targeted is None or not plan.targeted.targeted:
                 return [portable]
             return [self._rebuild(plan.targeted), portable]
@@ -206,6 +209,10 @@ class Job:
                 portable = candidates[-1] if candidate.targeted else None
                 if portable and not self._judge(portable, inputs, measure=False).accepted:
                     portable = None
+                if candidate.targeted:
+                    here = this_machine(self.runtime)
+                    twin = portable.model if portable else None
+                    candidate = replace(candidate, model=stamp(candidate.model, twin, here))
                 return self._outcome(
                     reason, inputs, plan, verdict, candidate, True, portable
                 )

@@ -31,6 +31,7 @@ from tensat.options import Options
 from tensat.report import Report
 from tensat.runtime import Runtime
 from tensat.stages import Clock, Progress
+from tensat.target import portable_path, refuse_targeted
 
 PROVED = frozenset(TIERS[:2])
 """Verdicts that are proofs."""
@@ -68,7 +69,13 @@ class Result:
         return to_proto(self.ir_model)
 
     def save(self, path: str | Path) -> None:
-        """Write the result to a file, all or nothing."""
+        """Write the result to a file, all or nothing.
+
+        A result for this kind of machine only has the same in standard operators beside
+        it, as `tensat.target.portable_path` names it; that is written first.
+        """
+        if self.portable is not None:
+            write(self.portable, portable_path(path))
         write(self.ir_model, path)
 
 
@@ -101,6 +108,7 @@ def _optimized(model: ModelLike, options: Options, clock: Clock) -> Result:
     rules = select_rules(rules, options.skip, options.only_proved)
     with clock.stage("read"):
         original = read(model)
+        refuse_targeted(original, model if isinstance(model, str | os.PathLike) else None)
         graph = to_graph(original)
     with tempfile.TemporaryDirectory(prefix="tensat-") as folder, Runtime() as runtime:
         path = Path(folder) / "original.onnx"

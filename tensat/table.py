@@ -38,7 +38,8 @@ def render(report: Report) -> RenderableType:
     )
     table.add_row("predicted", *_times(before.predicted_seconds, after.predicted_seconds))
     table.add_row("measured", *_times(before.measured_seconds, after.measured_seconds))
-    return Group(table, Text(), sentence, *_cost_lines(report))
+    notes = [Text(note) for note in report.notes]
+    return Group(table, Text(), sentence, *_cost_lines(report), *notes)
 
 
 def _cost_lines(report: Report) -> list[Text]:
