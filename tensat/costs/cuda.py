@@ -55,12 +55,14 @@ class Cost:
         origin: Measured, known or estimated.
         spread: Relative spread of the repetitions.
         note: Why it was refused, that it runs on the CPU, or that CuPy disagrees.
+        runs: Counted runs.
     """
 
     seconds: float
     origin: Origin
     spread: float = 0.0
     note: str = ""
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class CudaCosts:
             cost = self._time(signature)
             if cost is not None:
                 found[signature] = cost
-                record = Record(cost.seconds, cost.spread, note=cost.note)
+                record = Record(cost.seconds, cost.spread, cost.runs, cost.note)
                 self._store.save(self.setting, {signature.text(): record})
             if progress is not None:
                 progress(len(found), len(distinct))
@@ -173,7 +175,9 @@ class CudaCosts:
         for signature, text in texts.items():
             if text in records:
                 seen = records[text]
-                found[signature] = Cost(seen.seconds, Origin.KNOWN, seen.spread, seen.note)
+                found[signature] = Cost(
+                    seen.seconds, Origin.KNOWN, seen.spread, seen.note, seen.runs
+                )
         return found
 
     def _measurable(self, signature: Signature) -> bool:
@@ -225,7 +229,8 @@ class CudaCosts:
             notes.append("runs on the CPU, with copies")
         if note := self._check(signature, small):
             notes.append(note)
-        return Cost(first.seconds, Origin.MEASURED, first.spread, "; ".join(notes))
+        note = "; ".join(notes)
+        return Cost(first.seconds, Origin.MEASURED, first.spread, note, first.runs)
 
     def _check(self, signature: Signature, small: Kernel) -> str:
         """Compare with CuPy; return what to note."""

@@ -113,7 +113,7 @@ class CupyDevice:
         """Load a small model into a session whose work goes into the stream."""
         with _translated():
             rng = np.random.default_rng(kernel.seed)
-            constants = {f.name: host_array(f, rng) for f in kernel.constants}
+            constants = {f.name: host_array(f, rng, weights=True) for f in kernel.constants}
             session, on_host = self._session(kernel, constants, stream, settings)
             binding = session.io_binding()
             inputs = []
@@ -170,8 +170,11 @@ class CupyDevice:
 
     def record(self, stream: Any) -> Event:
         """Record an event."""
-        event = self._cupy.cuda.Event()
-        event.record(stream)
+        try:
+            event = self._cupy.cuda.Event()
+            event.record(stream)
+        except Exception as error:
+            raise device_error(error) from error
         recorded: Event = event
         return recorded
 

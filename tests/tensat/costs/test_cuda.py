@@ -73,7 +73,8 @@ def test_costs_are_measured_once(store: CostStore) -> None:
     device = SimulatedDevice()
     second = CudaCosts(store, device, BARE)
     known = second.costs([_relu(64), _matmul(8)])
-    assert [cost.seconds for cost in known] == [cost.seconds for cost in measured]
+    assert known == [replace(cost, origin=Origin.KNOWN) for cost in measured]
+    assert min(cost.runs for cost in known) >= 9
     assert first.counts == {Origin.MEASURED: 2}
     assert second.counts == {Origin.KNOWN: 2}
     assert device.loads == []

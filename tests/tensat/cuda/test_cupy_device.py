@@ -239,6 +239,18 @@ def test_types_without_buffers_are_refused(kind: str) -> None:
         device.load(replace(KERNEL, inputs=(filling,)), device.stream(), Settings())
 
 
+def test_large_weights_lie_around_zero() -> None:
+    """Weights are small and of both signs, everything else is positive; all are finite."""
+    large = Filling("w", TensorProto.FLOAT, (64, 64))
+    small = Filling("b", TensorProto.FLOAT, (64,))
+    rng = np.random.default_rng(0)
+    weights = host_array(large, rng, weights=True)
+    assert (weights.min() < 0 < weights.max(), np.abs(weights).max() <= 0.05) == (True,) * 2
+    assert weights.dtype == np.float32
+    for one in (host_array(large, rng), host_array(small, rng, weights=True)):
+        assert 0.25 <= one.min() < one.max() < 1.25
+
+
 def test_facts_come_from_the_driver() -> None:
     """Name, versions and sizes as told; peaks from clocks, bus and cores."""
     facts = _device().facts
