@@ -63,7 +63,7 @@ class Patience:
     budget: float = 0.02
     least: int = 9
     most: int = 60
-    widest: float = 0.05
+    widest: float = 0.1
     attempts: int = 3
 
 

@@ -324,8 +324,8 @@ def _onnxruntime() -> Any:
     if PROVIDER not in found:
         raise UsageError(
             f"costs of CUDA need ONNX Runtime's {PROVIDER}; onnxruntime "
-            f"{onnxruntime.__version__} has {', '.join(found)}; uninstall onnxruntime, "
-            "then install onnxruntime-gpu, which takes its place"
+            f"{onnxruntime.__version__} has {', '.join(found)}; uninstall onnxruntime "
+            "and onnxruntime-gpu, which share a folder, then install onnxruntime-gpu"
         )
     if hasattr(onnxruntime, "preload_dlls"):  # finds CUDA and cuDNN installed by pip
         with redirect_stdout(StringIO()):  # it prints what it does not find

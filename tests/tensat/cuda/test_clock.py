@@ -162,7 +162,7 @@ def test_a_spread_that_stays_wide_is_refused() -> None:
     answer = CudaClock(device, patience=Patience(attempts=2)).time(_kernel())
     assert isinstance(answer, Refused)
     assert answer.trouble is Trouble.UNSTEADY
-    assert "in the best of 2 attempts; at most 5% is believed" in answer.text
+    assert "in the best of 2 attempts; at most 10% is believed" in answer.text
     assert device.opened == 0
 
 
@@ -172,7 +172,7 @@ def test_a_spread_below_the_resolution_of_events_is_no_spread() -> None:
     device = SimulatedDevice(costs=tiny, noise=lambda run: 1.0 + 0.2 * (run % 2))
     answer = CudaClock(device).time(_kernel(copies=1))
     assert isinstance(answer, Measured)
-    assert answer.spread > 0.05
+    assert answer.spread > 0.1
 
 
 def test_the_empty_model_is_timed_once() -> None:

@@ -292,7 +292,7 @@ INSUFFICIENT = RuntimeError(
         (
             FakeCupy(),
             FakeRuntime(available=("AzureExecutionProvider", "CPUExecutionProvider")),
-            r"onnxruntime 1\.99\.0 has AzureEx.*, CPUEx.*; uninstall onnxruntime, then",
+            r"onnxruntime 1\.99\.0 has AzureEx.*, CPUEx.*; uninstall onnxruntime and",
         ),
         (FakeCupy(INSUFFICIENT), FakeRuntime(), r"need a GPU .* CUDA says cudaErrorInsuff"),
         (FakeCupy(0), FakeRuntime(), "need a GPU; the driver finds none"),
