@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -10,6 +13,7 @@ from random import Random
 import numpy as np
 import onnx
 import pytest
+import typer
 from click.testing import Result as CliResult
 from typer.testing import CliRunner
 
@@ -31,6 +35,8 @@ from tests.tensat.model.onnx_models import model, node, random, value
 from tests.tensat.pipeline import RULES, RandomCosts, improved
 from tests.tensat.random_models import random_model
 from tests.tensat.random_nodes import MAKERS
+
+OWN = Path(__file__).parents[2] / "examples" / "own_operator"
 
 FAST = Options(cost="roofline", measure=False, seconds=20.0)
 
@@ -348,6 +354,30 @@ def test_explain_why_not(folder: Path) -> None:
     assert ran.exit_code == 0, ran.output
     assert "relu-of-relu changed the e-graph 0 times. It was left out" in ran.stdout
     assert "it would apply" in ran.stdout
+
+
+def test_explain_knows_what_the_user_brings(folder: Path) -> None:
+    """Own operators and rules change what is found, and are explained and followed."""
+    for name in ("softsign.py", "softsign.toml", "model.py"):
+        shutil.copy(OWN / name, folder)
+    subprocess.run([sys.executable, "model.py"], cwd=folder, check=True)
+    own = ("--operators", "softsign.py", "--rules", "softsign.toml")
+    ran = tensat("explain", "model.onnx", *own)
+    assert ran.exit_code == 0, ran.output
+    assert "+ Softsign" in ran.stdout
+    assert "softsign-from-parts" in ran.stdout
+    ran = tensat("explain", "model.onnx", *own, "--why-not", "softsign-from-parts")
+    assert ran.exit_code == 0, ran.output
+    assert "softsign-from-parts changed the e-graph 1 time" in ran.stdout
+
+
+@pytest.mark.parametrize("name", ["explain", "egraph"])
+def test_they_search_as_optimize_does(name: str) -> None:
+    """What steers the search of one command steers that of the others."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    options = [{each.name for each in commands[n].params} for n in ("optimize", name)]
+    results = {"source", "target", "for_target", "measure", "report", "threads", "quiet"}
+    assert options[0] - options[1] == results
 
 
 def test_egraph_files(folder: Path) -> None:
