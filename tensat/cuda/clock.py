@@ -147,11 +147,16 @@ class CudaClock:
         return self._device.load(kernel, self._stream, self._settings)
 
     def _enter(self) -> float:
-        """Return the seconds of a run of an empty model; measured once."""
+        """Return the seconds of a run of an empty model; measured once.
+
+        It is the host's time, which varies more than a kernel's; since it is shared by all
+        copies, the middle of many runs is good enough, whatever their spread.
+        """
         if self._entering is None:
+            runs = _WARM_UP + self._patience.most
             with closing(self._load(empty_kernel())) as session:
-                samples = self._steady(session, lambda: self._after_waiting(session))
-            self._entering = statistics.median(samples)
+                samples = [self._after_waiting(session) for _ in range(runs)]
+            self._entering = statistics.median(samples[_WARM_UP:])
         return self._entering
 
     def _hidden(self, session: Session) -> float:

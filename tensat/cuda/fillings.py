@@ -36,10 +36,7 @@ def host_array(
         raise DeviceError(Trouble.NO_KERNEL, text)
     dtype = kind.numpy()
     count = math.prod(filling.dims)
-    given = getattr(filling, "array", None)
-    if given is not None:
-        values = np.asarray(given)
-    elif filling.value is not None:
+    if filling.value is not None:
         values = np.full(count, filling.value)
     elif kind.is_floating_point():
         values = rng.random(count, dtype=np.float32)

@@ -68,6 +68,7 @@ class SimulatedDevice:
         facts: What it says about itself.
         costs: What takes how long.
         noise: Of the runs of every session but those of empty models.
+        empty_noise: Of the runs of empty models.
         refuse: Error text by ONNX type of a model's first node.
         host_types: ONNX types that run on the CPU, above an opset.
         host: The host's clock.
@@ -81,6 +82,7 @@ class SimulatedDevice:
     facts: Facts = FACTS
     costs: Costs = field(default_factory=Costs)
     noise: Noise = lambda run: 1.0
+    empty_noise: Noise = lambda run: 1.0
     refuse: Mapping[str, Trouble] = field(default_factory=dict)
     host_types: Mapping[str, int] = field(default_factory=dict)
     host: float = 1000.0
@@ -112,7 +114,7 @@ class SimulatedDevice:
             kernel.copies,
             {f.name: _bytes(f) for f in (*kernel.inputs, *kernel.constants)},
             frozenset(f.name for f in kernel.inputs),
-            (lambda run: 1.0) if empty else self.noise,
+            self.empty_noise if empty else self.noise,
             self.costs,
             opset > self.host_types.get(op_type, 10**9),
         )

@@ -175,6 +175,12 @@ def test_a_spread_below_the_resolution_of_events_is_no_spread() -> None:
     assert answer.spread > 0.1
 
 
+def test_an_unsteady_entry_refuses_nothing() -> None:
+    """The empty model may vary widely: its median is subtracted all the same."""
+    device = SimulatedDevice(empty_noise=lambda run: (1.0, 1.0, 9.0, 0.1, 1.0)[run % 5])
+    assert _measured(device) == _measured(SimulatedDevice())
+
+
 def test_the_empty_model_is_timed_once() -> None:
     """What it takes to enter the runtime is measured once for all kernels."""
     device = SimulatedDevice()
