@@ -19,7 +19,9 @@ from tensat.kernels.blocked_steps import (
     input_type,
     is_image,
     laid,
+    lying,
     output_type,
+    standing,
 )
 from tensat.kernels.kernel import (
     Application,
@@ -77,7 +79,9 @@ def unary(members: Members, block: int) -> tuple[BlockedForm, ...]:
 def combined(members: Members, block: int) -> tuple[BlockedForm, ...]:
     """Return how a function of several numbers runs on blocked tensors.
 
-    Its arguments are blocked tensors of the result's shape, and single numbers.
+    Its arguments are blocked tensors of the result's channels, and single numbers. Images
+    of one size are taken as they are. Where sizes may differ, one image may be repeated
+    over the other; that is right on tensors as they lie in memory, [n, c/b, h, w, b].
     """
     (member,) = members
     image = output_type(member)
@@ -88,13 +92,18 @@ def combined(members: Members, block: int) -> tuple[BlockedForm, ...]:
         return ()
     if not _fills(image, block) and not _stays_finite(member, kinds):
         return ()
-    blocked = {
-        child for child, kind in zip(member.children, kinds, strict=True) if kind == "image"
-    }
+    images = [place for place, kind in enumerate(kinds) if kind == "image"]
+    blocked = {member.children[place] for place in images}
     layouts, steps = laid(arguments_of(members), blocked, block)
     refs: list[StepRef] = [steps.value(child) for child in member.children]
-    steps.add(member.op, refs, **member.attributes)
-    by_runtime = member.op in _SUMS and set(kinds) == {"image"}
+    equal = all(input_type(member, place) == image for place in images)
+    if not equal:
+        for place in images:
+            refs[place] = lying(steps, refs[place], block)
+    result = steps.add(member.op, refs, **member.attributes)
+    if not equal:
+        standing(steps, result, blocked_type(image, block))
+    by_runtime = member.op in _SUMS and equal and len(images) == len(kinds)
     return (BlockedForm(layouts, tuple(steps.done), by_runtime),)
 
 
@@ -136,8 +145,12 @@ def _fills(image: Tensor, block: int) -> bool:
 def _kind(member: Application, place: int, image: Tensor) -> str:
     argument = member.inputs[place]
     assert argument is not None
-    if input_type(member, place) == image and not argument.constant:
-        return "image"
+    tensor = input_type(member, place)
+    assert image.shape is not None
+    if is_image(tensor) and tensor.shape is not None and not argument.constant:
+        same = tensor.shape[1] == image.shape[1]
+        if same and (argument.elements > 1 or tensor == image):
+            return "image"
     if argument.dtype == "float32" and argument.elements == 1 and len(argument.dims) <= 4:
         return "number"
     return "other"

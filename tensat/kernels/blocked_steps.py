@@ -254,7 +254,16 @@ def lying(steps: Steps, ref: StepRef, block: int) -> StepRef:
     return steps.add("Reshape", [ref], shape=(n, _number(channels) // block, h, w, block))
 
 
-def standing(steps: Steps, ref: StepRef) -> StepRef:
-    """Append the view of such a tensor as the runtime wants it, [n, up(c), h, w]."""
+def standing(steps: Steps, ref: StepRef, output: Tensor | None = None) -> StepRef:
+    """Append the view of such a tensor as the runtime wants it, [n, up(c), h, w].
+
+    Args:
+        steps: Where to append.
+        ref: The tensor.
+        output: The type of the view, where it is known by other names of the same sizes.
+    """
     n, blocks, h, w, block = steps.shape(ref)
-    return steps.add("Reshape", [ref], shape=(n, _number(blocks) * _number(block), h, w))
+    shape = (n, _number(blocks) * _number(block), h, w)
+    if output is None:
+        return steps.add("Reshape", [ref], shape=shape)
+    return steps.typed("Reshape", [ref], output, {"shape": shape})

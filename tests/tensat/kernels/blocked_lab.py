@@ -197,14 +197,14 @@ class Lab:
 
 def run(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str = "ALL") -> Array:
     """Return the only output of a model at an optimization level."""
-    return np.asarray(_session(model, level).run(None, dict(feeds))[0])
+    return np.asarray(session(model, level).run(None, dict(feeds))[0])
 
 
 def optimized(model: onnx.ModelProto, without: Sequence[str] = ()) -> onnx.ModelProto:
     """Return what the runtime makes of a model, without some of its passes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "optimized.onnx"
-        _session(model, "ALL", str(path), without)
+        session(model, "ALL", str(path), without)
         return onnx.load(path)
 
 
@@ -255,9 +255,10 @@ def _present(member: Application) -> list[Argument]:
     return [one for one in member.inputs if one is not None]
 
 
-def _session(
+def session(
     model: onnx.ModelProto, level: str, save: str = "", without: Sequence[str] = ()
 ) -> ort.InferenceSession:
+    """Return a session of one thread; it saves what it makes of the model."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3

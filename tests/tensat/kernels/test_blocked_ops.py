@@ -123,6 +123,8 @@ CASES: Mapping[str, Case] = {
     "per channel Add": _with("Add", _per_channel(4), first=True),
     "BatchNormalization": _norm,
     "gate": _gate(1, first=False),
+    "Mul of another batch": _with("Mul", lambda lab, c: lab.value(1, c, 1, 1)),
+    "Sub of a row": _with("Sub", lambda lab, c: lab.value(2, c, 1, 5)),
     "gate of 3": _gate(3, first=True),
     "MaxPool": _one("MaxPool", **_MAX),
     "MaxPool dilated": _one("MaxPool", **{**_MAX, "dilations": (2, 1)}),
@@ -160,7 +162,6 @@ REFUSED: Mapping[str, Case] = {
     "Upsample of channels": _one("Upsample", factors=(1, 2, 1, 1)),
     "factor per pixel": _with("Mul", lambda lab, c: lab.value(1, 1, 6, 5)),
     "factor per column": _with("Mul", lambda lab, c: lab.weight(5)),
-    "gate of another batch": _with("Mul", lambda lab, c: lab.value(1, c, 1, 1)),
 }
 
 
