@@ -12,7 +12,7 @@ So a model either leaves layout to that option, or has the convolutions of its c
 channels-last by `channels_last`. Between them stand transpositions; those that meet their
 inverse go, and those before an elementwise operator or a concatenation move behind it.
 
-Source: `onnxruntime/contrib_ops/cuda/nhwc_conv.cc` (kernels and types),
+Source: `onnxruntime/contrib_ops/cuda/diffusion/nhwc_conv.cc` (kernels and types),
 `onnxruntime/core/providers/cuda/nn/conv.cc` (order of the weights, in `PrePack`),
 `onnxruntime/test/contrib_ops/nhwc_conv_op_test.cc` (examples),
 `onnxruntime/core/providers/cuda/cuda_nhwc_kernels.cc` (what the internal domain has), all
