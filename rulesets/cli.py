@@ -36,9 +36,10 @@ def folder_of(folder: Path | None) -> Path:
 @app.command("list")
 def list_command(folder: Folder = None) -> None:
     """List the rules with what is known about them."""
-    table = Table("rule", "family", "verdict", "ranks", "float")
+    table = Table("rule", "family", "verdict", "ranks", "float", "origin")
     for rule in load(folder_of(folder)):
-        table.add_row(rule.name, rule.family, rule.verdict, rule.ranks, rule.float_tag)
+        said = (rule.verdict, rule.ranks, rule.float_tag, str(rule.origin or ""))
+        table.add_row(rule.name, rule.family, *said)
     console.print(table)
 
 
@@ -56,6 +57,8 @@ def show_command(name: str, folder: Folder = None, seconds: Seconds = 10) -> Non
         console.print(f"  if {describe(condition)}")
     if rule.note:
         console.print(f"  note: {rule.note}")
+    if rule.origin is not None:
+        console.print(f"  origin: {rule.origin}", markup=False)
     measured = deviation.load_deviations().get(name) if folder is None else None
     if measured is not None:
         console.print(
@@ -141,8 +144,9 @@ def _print(rule: Rule, verdict: Verdict) -> None:
 
 def main() -> None:
     """Run the commands."""
-    from rulesets import cli_generate, cli_records
+    from rulesets import cli_generate, cli_origins, cli_records
 
     cli_generate.add_commands(app)
+    cli_origins.add_command(app)
     cli_records.add_commands(app)
     app()

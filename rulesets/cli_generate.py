@@ -62,7 +62,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 @contextmanager
-def _faults() -> Iterator[None]:
+def faults() -> Iterator[None]:
     """Print an error of ours in one line instead of a traceback."""
     try:
         yield
@@ -71,7 +71,12 @@ def _faults() -> Iterator[None]:
         raise typer.Exit(BAD_ARGUMENTS) from error
 
 
-def _engine() -> Any:
+def derivability() -> Any:
+    """Return the module that decides derivability.
+
+    Raises:
+        RulesetsError: It is not installed.
+    """
     try:
         return import_module(TEST)
     except ImportError as error:
@@ -111,13 +116,13 @@ def generate_command(
     ] = None,
 ) -> None:
     """Enumerate terms and keep the proved laws that smaller ones do not derive."""
-    with _faults():
+    with faults():
         place = folder or Path(f"generated-{family}-{size}")
         rules = tuple(_given(known)) if known else ()
         plan = Plan(family_of(family), size, place, seed, PROVED, sample, rules)
         workers = Workers(jobs, backend, scheduler)
         with _bars() as progress:
-            result = generate(plan, _engine().derivable, verify, workers, progress)
+            result = generate(plan, derivability().derivable, verify, workers, progress)
         _show_counts(result.counts)
         console.print(f"{len(result.laws)} laws in {place / 'laws.toml'}")
         console.print(
@@ -138,8 +143,8 @@ def prune_command(
     rounds: Rounds = 4,
 ) -> None:
     """Say which rules of a file the others (of it, and given) derive; fewest kept."""
-    with _faults():
-        engine = _engine()
+    with faults():
+        engine = derivability()
         mine = parse_file(file.read_text(encoding="utf-8"), file.name)
         given = list(_given(rules)) if rules else []
         kept = list(mine)
@@ -171,8 +176,8 @@ def derive_command(
     report: Annotated[Path | None, typer.Option(help="JSON: one record each")] = None,
 ) -> None:
     """Say which equations of a file follow from rules within some rounds, and which not."""
-    with _faults():
-        engine = _engine()
+    with faults():
+        engine = derivability()
         known = tuple(_given(rules))
         records = []
         with _bars() as progress:

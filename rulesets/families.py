@@ -2,13 +2,16 @@
 
 `linear` and `linear-small` are matrices without broadcasting, `batched` stacks of matrices,
 `conv` images and kernels, `norm` softmax and normalizations with quotients, `layout`
-transposes and reshapes of three axes, `elementwise` functions of one element.
+transposes and reshapes of three axes, `elementwise` functions of one element. Families of
+few operators each are in `rulesets.families_narrow` and `rulesets.families_window`.
 """
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from rulesets.errors import RulesetsError
+from rulesets.families_narrow import NARROW
+from rulesets.families_window import WINDOWED
 from rulesets.family import Family, Step, splits, step
 from rulesets.ground import Leaf, constant, node
 from rulesets.ops import single
@@ -301,6 +304,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
                 _elementwise_binary,
                 exact=False,
             ),
+            *NARROW,
+            *WINDOWED,
         )
     }
 )

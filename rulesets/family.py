@@ -100,9 +100,17 @@ class Family:
                 shape = shape_of(step.of(*leaves))
             except OperatorError:
                 continue
-            if not any(map(_broadcasts, shape)) and self.elements(shape) <= self.most:
+            if not any(map(_broadcasts, shape)) and self._fits(shape):
                 result.append((step, shape))
         return result
+
+    def _fits(self, shape: Shape) -> bool:
+        """Whether a tensor is not too large, and not empty at the second sizes either."""
+        least = min(
+            (evaluate(size, env) for size in shape for env in (self.sizes, self.others)),
+            default=1,
+        )
+        return least > 0 and self.elements(shape) <= self.most
 
 
 def _broadcasts(size: Size) -> bool:

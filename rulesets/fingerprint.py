@@ -48,7 +48,7 @@ def inputs(
             signs = SIGNS[len(result) % len(SIGNS)]
             value = signs * (np.abs(value) + (1 if exact else 0.1))
             value = np.where(np.abs(value) == 1, 2 * value, value)
-        result[leaf] = value
+        result[leaf] = np.abs(value) + 0.1 if leaf.sign != "any" else value
     return result
 
 

@@ -6,6 +6,7 @@ sizes and at real values, so a law over few leaves is found in its general form.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count, permutations
 
 import numpy as np
@@ -80,7 +81,7 @@ def _separated(
 ) -> Equation | None:
     taken = {one.name for one in (*leaves(equation.lhs), *leaves(equation.rhs))}
     fresh = (f"{leaf.group}{k}" for k in count() if f"{leaf.group}{k}" not in taken)
-    made = [Leaf(next(fresh), leaf.shape, leaf.group) for _ in mine]
+    made = [replace(leaf, name=next(fresh)) for _ in mine]
     lhs = _placed(equation.lhs, dict(zip(mine, made, strict=True)))
     for order in permutations(other):
         wider = Equation(lhs, _placed(equation.rhs, dict(zip(order, made, strict=True))))
@@ -145,7 +146,7 @@ def _without(family: Family, equation: Equation, common: Ground) -> Equation:
 
 def _group(family: Family, shape: Shape) -> str:
     for name, members in family.groups.items():
-        if members[0].shape == shape:
+        if members[0].shape == shape and members[0].sign != "positive":
             return name
     text = "_".join(map(str, shape)).replace("*", "x").replace(" + ", "p")
     return f"y{text}_" if text else "y_"

@@ -25,11 +25,16 @@ class Leaf:
         name: Its name.
         shape: Its sizes.
         group: Leaves of one group may be exchanged by a renaming.
+        sign: ``any``, ``positive`` for a constant of positive elements, or ``drawn``: tried
+            with positive elements only, where functions have values, but nothing is said.
+        dtype: Its element type.
     """
 
     name: str
     shape: Shape
     group: str = ""
+    sign: str = "any"
+    dtype: str = FLOAT
 
     def __str__(self) -> str:
         return self.name
@@ -82,14 +87,14 @@ def outputs_of(term: Ground) -> tuple[Tensor, ...]:
         ShapeError: The term is ill-shaped.
     """
     if isinstance(term, Leaf):
-        return (Tensor(FLOAT, term.shape),)
+        return (Tensor(term.dtype, term.shape),)
     attributes = dict(term.attributes)
     if term.op == "Output":
         index = attributes["index"]
         assert isinstance(index, int)
         return outputs_of(term.arguments[0])[index : index + 1]
     if term.op in ("Fill", "Eye", "Band"):
-        return (Tensor(FLOAT, _generated(term.op, attributes)),)
+        return (Tensor(str(attributes["dtype"]), _generated(term.op, attributes)),)
     inputs = tuple(outputs_of(argument)[0] for argument in term.arguments)
     return OPERATORS[term.op].infer(attributes, inputs)
 

@@ -1,8 +1,8 @@
 """Equations as JSON: lists, so that a state file holds many of them and nothing executes.
 
-A leaf is ``["leaf", name, group, sizes]``, an application ``["call", operator, attributes,
-arguments]``. A size that is a polynomial is ``{"terms": [[[[symbol, power], ...], number],
-...]}``.
+A leaf is ``["leaf", name, group, sizes]`` (a fifth item tells its sign), an application
+``["call", operator, attributes, arguments]``. A size that is a polynomial is ``{"terms":
+[[[[symbol, power], ...], number], ...]}``.
 """
 
 from typing import Any
@@ -35,7 +35,9 @@ def from_json(value: Json) -> Equation:
 
 def _term(term: Ground) -> Json:
     if isinstance(term, Leaf):
-        return ["leaf", term.name, term.group, [_value(size) for size in term.shape]]
+        sign = [term.sign] if term.sign != "any" else []
+        sizes = [_value(size) for size in term.shape]
+        return ["leaf", term.name, term.group, sizes, *sign]
     attributes: list[Json] = [[name, _value(value)] for name, value in term.attributes]
     return ["call", term.op, attributes, [_term(argument) for argument in term.arguments]]
 
@@ -55,8 +57,8 @@ def _value(value: object) -> Json:
 
 def _read(value: Json) -> Ground:
     match value:
-        case ["leaf", str(name), str(group), [*sizes]]:
-            return Leaf(name, tuple(_plain(size) for size in sizes), group)
+        case ["leaf", str(name), str(group), [*sizes], *sign]:
+            return Leaf(name, tuple(_plain(size) for size in sizes), group, *sign)
         case ["call", str(op), [*attributes], [*arguments]]:
             pairs = tuple((str(name), _plain(given)) for name, given in attributes)
             return Node(op, pairs, tuple(map(_read, arguments)))

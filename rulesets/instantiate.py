@@ -13,7 +13,8 @@ import numpy as np
 
 from rulesets.equation import Equation
 from rulesets.errors import RuleError
-from rulesets.ground import FLOAT, Ground, Leaf, constant, node, shape_of
+from rulesets.expression import evaluate
+from rulesets.ground import FLOAT, Ground, Leaf, constant, node, outputs_of
 from rulesets.instance import Instance, Sample
 from rulesets.match import Match
 from rulesets.ops import OPERATORS
@@ -50,7 +51,7 @@ class _Table:
 
     def tensor(self, handle: int, /) -> Tensor:
         """Return type and shape."""
-        return Tensor(FLOAT, shape_of(self.terms[handle]))
+        return outputs_of(self.terms[handle])[0]
 
     def constant(self, handle: int, /) -> bool:
         """Say whether the instance declares it constant."""
@@ -74,7 +75,7 @@ def instantiate(rule: Rule, which: int = 0) -> Instantiated:
     """Return the equations a rule says at one of its instances.
 
     Raises:
-        RuleError: The instance has tensors that are not real numbers.
+        RuleError: The rule chooses an argument by number.
         OperatorError: The instance is ill-shaped.
     """
     instance = rule.instances[which]
@@ -89,7 +90,7 @@ def instantiate(rule: Rule, which: int = 0) -> Instantiated:
     names = frozenset(
         name
         for name, sample in instance.tensors.items()
-        if sample.const and _value_of(sample) is None
+        if sample.const and _value_of(sample, 0) is None
     )
     return Instantiated(tuple(equations), names)
 
@@ -97,23 +98,26 @@ def instantiate(rule: Rule, which: int = 0) -> Instantiated:
 def _leaves(rule: Rule, instance: Instance, table: _Table) -> dict[str, int]:
     handles = {}
     for name, sample in instance.tensors.items():
-        if sample.dtype != "float":
-            raise RuleError(f"rule {rule.name!r} has a tensor of {sample.dtype}: not read")
-        term: Ground = Leaf(name, sample.shape, f"{name}_")
-        value = _value_of(sample)
+        dtype = FLOAT if sample.dtype == "float" else sample.dtype
+        term: Ground = Leaf(name, sample.shape, f"{name}_", dtype=dtype)
+        value = _value_of(sample, len(handles))
         if value is not None:
-            term = constant("Fill", value=value, shape=sample.shape)
+            term = constant("Fill", value=value, shape=sample.shape, dtype=dtype)
             sample = replace(sample, value=value)
         handles[name] = table.put(term, sample)
     return handles
 
 
-def _value_of(sample: Sample) -> float | None:
-    """The value of every element of a constant that conditions look into."""
+def _value_of(sample: Sample, place: int) -> float | None:
+    """The value of every element of a constant that conditions look into.
+
+    Where the instance states none, each place has its own.
+    """
     if not sample.const or sample.value is not None:
         return sample.value if sample.const else None
     looked_into = math.prod(sample.shape) == 1 or sample.sign != "any"
-    return (-0.75 if sample.sign == "negative" else 0.75) if looked_into else None
+    value = 0.75 + 0.375 * place
+    return (-value if sample.sign == "negative" else value) if looked_into else None
 
 
 def _term(term: Term, match: Match, table: _Table) -> Ground:
@@ -128,8 +132,9 @@ def _term(term: Term, match: Match, table: _Table) -> Ground:
             if term.label is not None:
                 match.variables[term.label] = table.put(made, None)  # type: ignore[index]
             return made
-        case Select():
-            raise RuleError("a chosen element '?xs[...]' is not read here")
+        case Select(name=name, index=index):
+            chosen = evaluate(index, match, table)
+            return table.terms[match.variables[f"{name}.{chosen}"]]
     raise RuleError(f"{term} is not read here")
 
 

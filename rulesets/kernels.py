@@ -26,7 +26,8 @@ REAL = frozenset(
     {
         *("Div", "Reciprocal", "Sqrt", "Exp", "Log", "Sigmoid", "Tanh", "Softmax"),
         *("AveragePool", "GlobalAveragePool", "ReduceMean"),
-        *("LayerNormalization", "RMSNormalization"),
+        *("LayerNormalization", "RMSNormalization", "Pow", "Erf", "Gelu", "Elu"),
+        *("HardSigmoid", "HardSwish"),
     }
 )
 """Operators whose values are no integers."""
@@ -103,6 +104,11 @@ def _transpose(a: Given, x: Array) -> Array:
 
 def _reshape(a: Given, x: Array) -> Array:
     return x.reshape(*x.shape[:BATCH], *a["shape"])
+
+
+def _flat(axis: int, x: Array) -> tuple[int, int]:
+    sizes = x.shape[BATCH:]
+    return math.prod(sizes[:axis]), math.prod(sizes[axis:])
 
 
 def _unsqueeze(a: Given, x: Array) -> Array:
@@ -219,6 +225,31 @@ def _conv(a: Given, x: Array, w: Array, *bias: Array) -> Array:
     return result
 
 
+def _conv_transpose(a: Given, x: Array, w: Array) -> Array:
+    """Transposed convolution: each kernel position adds a product, spread by strides."""
+    group, kernel, spatial = a["group"], w.shape[BATCH + 2 :], len(w.shape) - BATCH - 2
+    inputs, outputs = w.shape[BATCH] // group, w.shape[BATCH + 1]
+    n, sizes, batch = x.shape[BATCH], x.shape[BATCH + 2 :], (*x.shape[:BATCH],)
+    taps = w.reshape(*w.shape[:BATCH], 1, group, inputs, outputs, -1)
+    columns = x.reshape(*batch, n, group, inputs, -1)
+    full = tuple(
+        (sizes[i] - 1) * a["strides"][i] + (kernel[i] - 1) * a["dilations"][i] + 1
+        + a["output_padding"][i] for i in range(spatial)
+    )  # fmt: skip
+    shape = np.broadcast_shapes(x.shape[:BATCH], w.shape[:BATCH])
+    result: Array = np.zeros((*shape, n, group * outputs, *full))
+    for number, position in enumerate(product(*map(range, kernel))):
+        where = [slice(None)] * (BATCH + 2)
+        for i, offset in enumerate(position):
+            start, stride = offset * a["dilations"][i], a["strides"][i]
+            where.append(slice(start, start + (sizes[i] - 1) * stride + 1, stride))
+        one = np.matmul(np.swapaxes(taps[..., number], -1, -2), columns)
+        result[tuple(where)] += one.reshape(*shape, n, group * outputs, *sizes)
+    pads = a["pads"]
+    kept = [slice(pads[i], full[i] - pads[spatial + i]) for i in range(spatial)]
+    return result[(..., *kept)]
+
+
 def _max_pool(a: Given, x: Array) -> Array:
     result: Array = np.max(_seen(a, x, a["kernel"], -np.inf), axis=0)
     return result
@@ -244,8 +275,22 @@ def _global(operation: Callable[..., Array]) -> Callable[..., Array]:
     return kernel
 
 
+def _gelu(x: Array) -> Array:
+    return 0.5 * x * (1 + _erf(x / math.sqrt(2)))
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
 KERNELS: Mapping[str, Callable[..., Array]] = {
     "Identity": _unary(lambda x: x),
+    "Cast": _unary(lambda x: x),
+    "Erf": _unary(_erf),
+    "Gelu": _unary(_gelu),
+    "HardSigmoid": lambda a, x: np.clip(a["alpha"] * x + a["beta"], 0, 1),
+    "HardSwish": _unary(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
+    "Elu": lambda a, x: np.where(x > 0, x, a["alpha"] * np.expm1(np.minimum(x, 0))),
+    "Pow": _binary(np.power),
+    "Sum": _binary(np.add),
     "Relu": _unary(lambda x: np.maximum(x, 0)),
     "Neg": _unary(np.negative),
     "Abs": _unary(np.abs),
@@ -266,6 +311,8 @@ KERNELS: Mapping[str, Callable[..., Array]] = {
     "MatMul": _matmul,
     "Transpose": _transpose,
     "Reshape": _reshape,
+    "Squeeze": lambda a, x: np.squeeze(x, tuple(BATCH + axis for axis in a["axes"])),
+    "Flatten": lambda a, x: _reshape({"shape": _flat(a["axis"], x)}, x),
     "Unsqueeze": _unsqueeze,
     "Concat": _concat,
     "Slice": _slice,
@@ -275,10 +322,12 @@ KERNELS: Mapping[str, Callable[..., Array]] = {
     "ReduceMean": _reduction(np.mean),
     "ReduceMax": _reduction(np.max),
     "ReduceMin": _reduction(np.min),
+    "ReduceProd": _reduction(np.prod),
     "Softmax": _softmax,
     "LayerNormalization": _normalized(True),
     "RMSNormalization": _normalized(False),
     "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
     "MaxPool": _max_pool,
     "AveragePool": _average_pool,
     "GlobalAveragePool": _global(np.mean),

@@ -14,7 +14,7 @@ from rulesets.equation import Equation
 from rulesets.errors import RuleError, ShapeError
 from rulesets.freedom import Freed, free
 from rulesets.ground import Ground, Leaf, Node, leaves, rename, subterms
-from rulesets.law_text import WINDOWED, Form, UnwritableError, Writer, only
+from rulesets.law_text import WINDOWED, Form, UnwritableError, Writer, is_number, only
 from rulesets.ops import OPERATORS
 from rulesets.rule import Rule
 from rulesets.size import Poly, Size, evaluate, symbol
@@ -138,7 +138,11 @@ def _text(
 
 
 def _constants(term: Ground) -> bool:
-    return any(isinstance(each, Node) and not each.arguments for each in subterms(term))
+    """Whether it has a constant that is more than a number."""
+    return any(
+        isinstance(each, Node) and not each.arguments and not is_number(each)
+        for each in subterms(term)
+    )
 
 
 def _any_window(

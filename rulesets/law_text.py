@@ -69,7 +69,13 @@ class Writer:
             raise UnwritableError
         for leaf, letter in zip(own, LETTERS, strict=False):
             self.names[leaf.name] = letter
-            self.instance[letter] = ",".join(map(str, numbers(leaf.shape, self.values)))
+            sizes = ",".join(map(str, numbers(leaf.shape, self.values)))
+            self.instance[letter] = sizes
+            if leaf.sign == "positive":
+                self.where += [f"const ?{letter}", f"positive ?{letter}"]
+                self.instance[letter] = f"const positive {sizes}".rstrip()
+            elif leaf.sign == "drawn":
+                self.instance[letter] = f"positive {sizes}".rstrip()
         if self.form is Form.AXIS:
             self._axis(own)
         else:
@@ -169,6 +175,8 @@ class Writer:
     def _left(self, term: Ground) -> str:
         if isinstance(term, Leaf):
             return f"?{self.names[term.name]}"
+        if is_number(term):
+            return _literal(dict(term.attributes)["value"])
         inner = [self._left(argument) for argument in term.arguments]
         if dict(term.attributes).get("dtype") is not None:
             self.instance["t"] = '"float64"'
@@ -208,6 +216,8 @@ class Writer:
     def _right(self, term: Ground) -> str:
         if isinstance(term, Leaf):
             return f"?{self.names[term.name]}"
+        if is_number(term):
+            return _literal(dict(term.attributes)["value"])
         inner = [self._right(argument) for argument in term.arguments]
         dtype = f"(dtype ?{next(iter(self.names.values()))})" if self.names else "?t"
         given = [
@@ -266,7 +276,12 @@ def _listed(texts: list[str]) -> str:
 def _literal(value: object) -> str:
     if value == "?i":
         return "?i"
-    return f'\\"{value}\\"' if isinstance(value, str) else str(value)
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def is_number(term: Node) -> bool:
+    """Say whether a term is a constant of rank 0, which rules write as a number."""
+    return term.op == "Fill" and dict(term.attributes)["shape"] == ()
 
 
 def axis_of(freed: Freed) -> int | None:

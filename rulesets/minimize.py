@@ -17,6 +17,7 @@ from rulesets.parallel import Workers
 from rulesets.rule import Rule
 from rulesets.store import parse_file
 from rulesets.verify import Verdict
+from rulesets.widen import Wide, widen
 
 type Derivable = Callable[[Equation, Sequence[Rule], Mapping[str, int]], bool]
 """Whether an equation follows from rules at these sizes; the third argument."""
@@ -123,7 +124,8 @@ def _widest(
     for text, rule in alternatives:
         better, verdict = proved_text(text, rule, prove)
         if verdict.tier in accept:
-            better += proof_line(verdict)
+            wide = widen(Wide(better, _parsed(better), verdict), prove)
+            better = wide.text + proof_line(wide.verdict)
             return (better, _parsed(better)), ""
         reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"
     return None, reason

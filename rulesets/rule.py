@@ -28,6 +28,7 @@ from rulesets.expression import (
 from rulesets.instance import Instance
 from rulesets.match import Builder, Facts, Match, Value
 from rulesets.ops import OPERATORS, complete
+from rulesets.origin import Origin
 from rulesets.tensor import FLOATS, Tensor
 from rulesets.term import Apply, Literal, Rest, Select, Spread, Term, Variable, subterms
 
@@ -54,6 +55,7 @@ class Rule:
         note: Why it is there, where that is not plain.
         verdict: What the verifier found: one of `TIERS`; empty if it was not asked.
         ranks: For which ranks.
+        origin: Where it comes from, None if its row does not say.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Rule:
     note: str = ""
     verdict: str = ""
     ranks: str = ""
+    origin: Origin | None = None
 
     @property
     def variadic(self) -> bool:

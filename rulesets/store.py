@@ -11,6 +11,7 @@ over      = { F = ["Relu", "Tanh"] } # one rule NAME[Relu] for each, F replaced
 float     = { tag = "exact" }        # or reassociates, risky
 note      = "why it is there"
 proof     = { verdict = "all-sizes", ranks = "1-3" }   # written by the audit
+origin    = { kind = "derived", rounds = 2 }           # written by `origins`
 instances = [{ x = "2,3,4", p = [1, 0, 2], q = [2, 1, 0] }]
 """
 
@@ -24,6 +25,7 @@ from pathlib import Path
 from rulesets.condition import parse_condition
 from rulesets.errors import RuleError, RuleFileError
 from rulesets.instance import parse_instance
+from rulesets.origin import read_origin
 from rulesets.rule import TIERS, Rule
 from rulesets.term import applications, parse_term
 from rulesets.validate import (
@@ -35,7 +37,7 @@ from rulesets.validate import (
 
 KEYS = (
     *("name", "lhs", "rhs", "where", "dtypes", "direction", "over", "float", "note"),
-    *("instances", "proof"),
+    *("instances", "proof", "origin"),
 )
 DTYPES = ("float", "any")
 DIRECTIONS = ("forward", "both")
@@ -212,6 +214,7 @@ def _rule(table: Mapping[str, object], family: str, name: str) -> Rule:
         tuple(instances),
         str(table.get("note", "")),
         *_proof(table),
+        read_origin(table.get("origin")),
     )
 
 

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from zlib import crc32
+
+import numpy as np
 
 from rulesets.equation import Equation
-from rulesets.ground import FLOAT, Ground, Leaf, Node, outputs_of, resize, subterms
+from rulesets.ground import Ground, Leaf, Node, outputs_of, resize, subterms
 from rulesets.rule import Rule
 from rulesets.store import relevant
 from rulesets.tensor import Tensor, bytes_of
 from tensat.egraph.compile_rules import compile_rules, literals_of
+from tensat.egraph.constant_values import Array
 from tensat.egraph.saturate import Growth, Limits, saturate
 from tensat.egraph.tensor_egraph import TensorEGraph
 
@@ -58,6 +63,7 @@ def derive(
     nodes: int = 5_000,
     seconds: float = 10.0,
     constants: frozenset[str] = frozenset(),
+    drawn: bool = False,
 ) -> Derivation:
     """Try to derive an equation.
 
@@ -70,6 +76,8 @@ def derive(
         nodes: Most e-nodes.
         seconds: Most wall time.
         constants: Names of leaves that are constants, not inputs.
+        drawn: Whether these have values, drawn at random: arithmetic of constants is then
+            computed, as in a model, and needs no rule.
 
     Raises:
         UnsoundRuleError: A rule made two tensors of different type equal.
@@ -80,7 +88,8 @@ def derive(
     literals = literals_of(chosen)
     egraph = TensorEGraph(literals)
     known: dict[Ground, int] = {}
-    one, other = (_put(egraph, side, known, constants) for side in sides)
+    put = partial(_put, egraph, known, constants, drawn=drawn)
+    one, other = map(put, sides)
     patterns = compile_rules(chosen, egraph, literals)
     egraph.refresh()
     if egraph.find(one) == egraph.find(other):
@@ -102,21 +111,36 @@ def derive(
 
 
 def _put(
-    egraph: TensorEGraph, term: Ground, known: dict[Ground, int], constants: frozenset[str]
+    egraph: TensorEGraph,
+    known: dict[Ground, int],
+    constants: frozenset[str],
+    term: Ground,
+    *,
+    drawn: bool,
 ) -> int:
     if term in known:
         return known[term]
     if isinstance(term, Leaf):
-        tensor = Tensor(FLOAT, term.shape)
-        if term.name in constants:
-            handle = egraph.stored(term.name, tensor, None, bytes_of(tensor, {}))
+        tensor = Tensor(term.dtype, term.shape)
+        if term.name in constants or term.sign == "positive":
+            array = _drawn(term) if drawn or term.sign == "positive" else None
+            handle = egraph.stored(term.name, tensor, array, bytes_of(tensor, {}))
         else:
             handle = egraph.put("Input", {"name": term.name}, [], (tensor,))
     else:
-        arguments = [_put(egraph, each, known, constants) for each in term.arguments]
+        arguments = [
+            _put(egraph, known, constants, each, drawn=drawn) for each in term.arguments
+        ]
         handle = egraph.put(term.op, dict(term.attributes), arguments, outputs_of(term))
     known[term] = handle
     return handle
+
+
+def _drawn(leaf: Leaf) -> Array:
+    """Random elements; the same for the same leaf."""
+    generator = np.random.default_rng(crc32(leaf.name.encode()))
+    value = generator.standard_normal(leaf.shape)  # type: ignore[arg-type]
+    return np.abs(value) + 0.1 if leaf.sign == "positive" else value
 
 
 def derivable(equation: Equation, rules: Sequence[Rule], sizes: Mapping[str, int]) -> bool:

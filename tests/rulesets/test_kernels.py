@@ -19,7 +19,13 @@ CASES: tuple[tuple[str, dict[str, Any], tuple[tuple[int, ...], ...]], ...] = (
     *((name, {}, ((2, 3),)) for name in ("Tanh", "Sigmoid", "Reciprocal")),
     ("Log", {}, ((2, 3),)),
     ("Sqrt", {}, ((2, 3),)),
+    *((name, {}, ((2, 3),)) for name in ("Erf", "Gelu", "HardSwish", "Elu", "HardSigmoid")),
+    ("Cast", {"to": "float64"}, ((2, 3),)),
     ("LeakyRelu", {"alpha": 0.25}, ((2, 3),)),
+    *(("Sum", {}, shapes) for shapes in (((2, 3),), ((2, 3), (3,), (2, 1)))),
+    ("Pow", {}, ((2, 3), (3,))),
+    ("Squeeze", {"axes": (0, 2)}, ((1, 3, 1),)),
+    *(("Flatten", {"axis": axis}, ((2, 3, 4),)) for axis in (0, 1, 3)),
     ("Clip", {"min": -0.5, "max": 0.5}, ((2, 3),)),
     *((name, {}, ((2, 3), (2, 3))) for name in ("Add", "Sub", "Mul", "Div")),
     *((name, {}, ((2, 3), (3,))) for name in ("Add", "Sub", "Mul", "Div")),
@@ -36,7 +42,7 @@ CASES: tuple[tuple[str, dict[str, Any], tuple[tuple[int, ...], ...]], ...] = (
     ("Expand", {"shape": (4, 2, 3)}, ((2, 1),)),
     ("Expand", {"shape": (2, 3)}, ((2, 1),)),
     *((f"Reduce{n}", {"axes": (1,), "keepdims": 0}, ((2, 3),)) for n in ("Sum", "Max")),
-    *((f"Reduce{n}", {"axes": (0, 2)}, ((2, 3, 4),)) for n in ("Mean", "Min")),
+    *((f"Reduce{n}", {"axes": (0, 2)}, ((2, 3, 4),)) for n in ("Mean", "Min", "Prod")),
     ("Softmax", {"axis": 1}, ((2, 3, 4),)),
     ("LayerNormalization", {"axis": 1, "epsilon": 1e-3}, ((2, 4), (4,), (4,))),
     ("RMSNormalization", {"axis": 1, "epsilon": 1e-3}, ((2, 4), (4,))),
@@ -44,6 +50,12 @@ CASES: tuple[tuple[str, dict[str, Any], tuple[tuple[int, ...], ...]], ...] = (
     ("Conv", CONV, ((2, 3, 5, 6), (4, 3, 3, 2), (4,))),
     ("Conv", {**CONV, "group": 2}, ((2, 4, 5, 6), (6, 2, 3, 2))),
     ("Conv", {"strides": (2,), "pads": (1, 0), "dilations": (1,)}, ((1, 2, 7), (3, 2, 3))),
+    ("ConvTranspose", {**CONV, "output_padding": (0, 0)}, ((2, 3, 5, 6), (3, 4, 3, 2))),
+    (
+        "ConvTranspose",
+        {**CONV, "output_padding": (1, 0), "group": 2},
+        ((2, 4, 5, 6), (4, 3, 3, 2)),
+    ),
     ("MaxPool", POOL, ((2, 3, 5, 6),)),
     ("AveragePool", {**POOL, "count_include_pad": 1}, ((2, 3, 5, 6),)),
     ("AveragePool", POOL, ((2, 3, 5, 6),)),
@@ -71,7 +83,7 @@ def test_a_kernel_agrees_with_the_element_rule(
     attributes = complete(OPERATORS[op], given)
     generator = np.random.default_rng(5)
     batches = [generator.standard_normal((2, 3, *shape)) for shape in shapes]
-    if op in ("Log", "Sqrt"):
+    if op in ("Log", "Sqrt", "Pow"):
         batches = [np.abs(batch) + 0.1 for batch in batches]
     found = apply(op, attributes, *batches)
     for term in range(2):
@@ -97,5 +109,7 @@ def test_batches_of_one_broadcast() -> None:
 
 def test_an_operator_without_kernel_is_named() -> None:
     """The error says which kernels there are."""
-    with pytest.raises(UnknownOperatorError, match="'Erf' has no kernel; there is one for"):
-        apply("Erf", {}, np.ones((1, 1, 2)))
+    with pytest.raises(
+        UnknownOperatorError, match="'Softplus' has no kernel; there is one for"
+    ):
+        apply("Softplus", {}, np.ones((1, 1, 2)))

@@ -1,0 +1,240 @@
+"""Narrow families about products, convolutions and selections.
+
+As in `rulesets.families_narrow`: `affine` are matrix products with what scales and shifts
+rows and columns, `windows` the same of convolutions, `convolved` their sums, `pools` sums
+and factors of pools, `shifted` what a shift before a convolution becomes, `slices`
+selections beside what moves or joins.
+"""
+
+from collections.abc import Iterator
+
+from rulesets.families_narrow import (
+    ADD,
+    DIV,
+    MUL,
+    OTHERS,
+    SIZES,
+    SUB,
+    K,
+    M,
+    N,
+    leaves,
+)
+from rulesets.family import Family, Step, step
+from rulesets.size import symbol
+from rulesets.tensor import Shape
+
+B, C, H, W = symbol("b"), symbol("c"), symbol("h"), symbol("w")
+IMAGE = {**SIZES, "b": 2, "c": 3, "h": 5, "w": 6, "k": 4, "n": 2}
+IMAGES = {**OTHERS, "b": 3, "c": 2, "h": 7, "w": 5, "k": 5, "n": 3}
+MATMUL = step("MatMul")
+
+
+def _window(op: str, **attributes: object) -> Step:
+    given = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), **attributes}
+    return step(op, **given)  # type: ignore[arg-type]
+
+
+CONV, TURNED = _window("Conv"), _window("ConvTranspose", output_padding=(0, 0))
+POOL = {"kernel": (3, 3), "pads": (1, 1, 1, 1)}
+POOLS = (
+    _window("AveragePool", count_include_pad=1, **POOL),
+    _window("MaxPool", **POOL),
+    step("GlobalAveragePool"),
+    step("GlobalMaxPool"),
+)
+
+
+# -- matrices ----------------------------------------------------------------------------
+
+
+def _affine_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (K, N):
+        yield step("ReduceSum", axes=(0,), keepdims=1)
+    if shape == (K,):
+        yield step("Reshape", shape=(K, 1))
+        yield step("Reshape", shape=(1, K))
+
+
+def _affine_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if len(a) == len(b) == 2:
+        yield MATMUL
+    if a in ((M, K), (K, N), (M, N)) and (b in ((), a[1:], (a[0], 1), (1, a[1])) or a == b):
+        yield from (ADD, MUL)
+        if a == b:
+            yield SUB
+
+
+# -- images ------------------------------------------------------------------------------
+
+
+def _pools_unary(shape: Shape) -> Iterator[Step]:
+    if shape[2:] == (H, W):
+        yield from POOLS
+
+
+def _pools_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if len(a) == 4 and (b in ((), (C, 1, 1)) or a == b):
+        yield from (ADD, MUL)
+        if a == b:
+            yield SUB
+
+
+def _windows_unary(shape: Shape) -> Iterator[Step]:
+    if len(shape) == 4 and shape[1:] == (1, 1, 1):
+        yield step("Reshape", shape=(shape[0], 1, 1))
+
+
+def _windows_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if len(a) == 4 and len(b) == 4 and a[2:] == (H, W) and b[2:] == (2, 3):
+        yield CONV
+        yield TURNED
+    if len(a) == 4 and b in ((), (a[1], 1, 1), (a[0], 1, 1, 1)):
+        yield MUL
+
+
+def _sums_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b == (K, C, 2, 3):
+        yield CONV
+    if a == b:
+        yield from (ADD, SUB)
+
+
+def _shifted_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (K, C, 3, 3):
+        yield step("ReduceSum", axes=(1, 2, 3), keepdims=0)
+    if shape == (K,):
+        yield step("Reshape", shape=(K, 1, 1))
+
+
+def _shifted_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b == (K, C, 3, 3):
+        yield CONV
+    if a == (B, C, H, W) and b in ((C, 1, 1), ()):
+        yield ADD
+    if a == (K, C, 3, 3) and b in ((C, 1, 1), ()):
+        yield MUL
+    if len(a) == 4 and b == (K, 1, 1):
+        yield ADD
+
+
+# -- selections --------------------------------------------------------------------------
+
+_CUTS = ((0, 2), (1, 3), (2, 4), (1, 4), (2, 7), (3, 5), (6, 8))
+
+
+def _cuts(rank: int, axes: range, cuts: tuple[tuple[int, int], ...]) -> Iterator[Step]:
+    for axis in axes:
+        for start, end in cuts:
+            yield step("Slice", starts=(start,), ends=(end,), axes=(axis,), steps=(1,))
+
+
+def _slices_unary(shape: Shape) -> Iterator[Step]:
+    rank = len(shape)
+    if rank in (2, 3):
+        yield from _cuts(rank, range(rank), _CUTS)
+        yield step("Softmax", axis=rank - 1)
+        perms = ((1, 0),) if rank == 2 else ((1, 2, 0), (0, 2, 1))
+        yield from (step("Transpose", perm=perm) for perm in perms)
+        yield step("Slice", starts=(0,), ends=(shape[0],), axes=(0,), steps=(1,))
+
+
+def _slices_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if len(a) == len(b) and len(a) > 1:
+        for axis in range(len(a)):
+            if a[:axis] + a[axis + 1 :] == b[:axis] + b[axis + 1 :]:
+                yield step("Concat", axis=axis)
+    if len(a) > 1 and (len(b) == 2 or (len(b) == 3 and a[:-2] == b[:-2])):
+        yield MATMUL
+    if a == b or b in (a[1:], a[-1:]):
+        yield from (ADD, MUL, SUB, DIV)
+    if len(a) > 1 and b == a[-1:]:
+        yield step("LayerNormalization", axis=len(a) - 1)
+
+
+WINDOWED: tuple[Family, ...] = (
+    Family(
+        "affine",
+        (
+            *leaves("x", 1, M, K),
+            *leaves("y", 1, M, K),
+            *leaves("w", 1, K, N),
+            *leaves("c", 1, N),
+            *leaves("d", 1, K),
+            *leaves("s", 1),
+        ),
+        SIZES,
+        OTHERS,
+        _affine_unary,
+        _affine_binary,
+        exact=False,
+    ),
+    Family(
+        "windows",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("w", 1, K, C, 2, 3),
+            *leaves("v", 1, C, K, 2, 3),
+            *leaves("c", 1, C, 1, 1),
+            *leaves("e", 1, K, 1, 1),
+            *leaves("d", 1, K, 1, 1, 1),
+            *leaves("s", 1),
+        ),
+        IMAGE,
+        IMAGES,
+        _windows_unary,
+        _windows_binary,
+        exact=False,
+        largest=5.0,
+    ),
+    Family(
+        "convolved",
+        (*leaves("x", 2, B, C, H, W), *leaves("w", 2, K, C, 2, 3)),
+        IMAGE,
+        IMAGES,
+        lambda _: iter(()),
+        _sums_binary,
+        exact=False,
+        largest=5.0,
+    ),
+    Family(
+        "pools",
+        (*leaves("x", 2, B, C, H, W), *leaves("c", 1, C, 1, 1), *leaves("s", 1)),
+        IMAGE,
+        IMAGES,
+        _pools_unary,
+        _pools_binary,
+        exact=False,
+    ),
+    Family(
+        "shifted",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("w", 1, K, C, 3, 3),
+            *leaves("c", 1, C, 1, 1),
+            *leaves("s", 1),
+        ),
+        IMAGE,
+        IMAGES,
+        _shifted_unary,
+        _shifted_binary,
+        exact=False,
+        largest=5.0,
+    ),
+    Family(
+        "slices",
+        (
+            *leaves("x", 2, M, 9, K),
+            *leaves("y", 1, M, 9),
+            *leaves("v", 1, M, K, 8),
+            *leaves("w", 1, K, 8),
+            *leaves("c", 1, K),
+        ),
+        {"m": 8, "k": 7},
+        {"m": 9, "k": 10},
+        _slices_unary,
+        _slices_binary,
+        exact=False,
+        largest=5.0,
+    ),
+)

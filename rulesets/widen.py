@@ -1,0 +1,309 @@
+"""Making a proved rule as wide as it can be, by trying: fewer conditions, open attributes.
+
+The generator finds an equation at the shapes and attributes of its family. Much of that is
+accident: that a sum may be regrouped has nothing to do with matrices, and that a relu
+passes a transpose nothing with the permutation. So each proved rule is tried again without
+its conditions, and with a variable in place of each attribute that is written out on the
+left, one after the other; what the verifier proves is kept. A rule applies only where its
+right side has the type and shape of its left, so one without conditions is often true.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rulesets.errors import OperatorError, RuleError
+from rulesets.expression import Call, Each, Expression, Number, Parameter, Sequenced, Text
+from rulesets.ground import Ground, Node
+from rulesets.instantiate import instantiate
+from rulesets.match import Value
+from rulesets.rule import Rule
+from rulesets.shift import Spot, choices, placed, spots
+from rulesets.store import parse_file
+from rulesets.term import Apply, Literal, Term, Variable
+from rulesets.verify import Verdict
+
+type Prove = Callable[[Rule], Verdict]
+type Place = tuple[str, str, Value]
+"""Operator (empty for any), name of an attribute, and its value at the instance."""
+
+CLOSED = frozenset({"Output", "Split"})
+"""Operators whose attributes tell which part is meant."""
+
+SIGNED = ("const", "positive")
+EQUAL_AXES = r"^dim \?(\w+) \d+ = \(dim \?(\w+) \d+\)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """A rule and the text that says it.
+
+    Attributes:
+        text: Its table, in the format of rule files.
+        rule: The rule read back from the text.
+        verdict: What the verifier says of it.
+    """
+
+    text: str
+    rule: Rule
+    verdict: Verdict
+
+
+def widen(found: Wide, prove: Prove) -> Wide:
+    """Return the widest rule found, at worst the one given.
+
+    Args:
+        found: A proved rule with one left side.
+        prove: The verifier.
+    """
+    if len(found.rule.lhs) > 1 or found.rule.variadic:
+        return found
+    opened = _opened(_unconditional(found, prove), prove)
+    return _shifted(_unconditional(_of_equal_shape(opened, prove), prove), prove)
+
+
+def _of_equal_shape(found: Wide, prove: Prove) -> Wide:
+    """With whole shapes compared where every axis of two tensors is: any rank, perhaps."""
+    conditions = _conditions(found.text)
+    for letter, other in dict.fromkeys(
+        pair for each in conditions for pair in re.findall(EQUAL_AXES, each)
+    ):
+        stated = [
+            each for each in conditions if re.match(rf"(dim|rank) \?{letter}\b", each)
+        ]
+        if any(f"(dim ?{other} " not in each for each in stated if each[0] == "d"):
+            continue
+        text = _without(found.text, stated)
+        text = _with_condition(text, f"shape ?{letter} = (shape ?{other})")
+        found = _tried(text, found, prove) or found
+    return found
+
+
+def _unconditional(found: Wide, prove: Prove) -> Wide:
+    """Without any condition if that is true, else without each that is not needed."""
+    kept = _conditions(found.text)
+    if not kept:
+        return found
+    signs = [each for each in kept if each.startswith(SIGNED)]
+    shapes = [each for each in kept if each not in signs]
+    for several in dict.fromkeys(map(tuple, (kept, shapes, signs))):
+        bare = _tried(_without(found.text, several), found, prove) if several else None
+        if bare is not None:
+            return bare if several == tuple(kept) else _unconditional(bare, prove)
+    for condition in kept:
+        found = _tried(_without(found.text, [condition]), found, prove) or found
+    return found
+
+
+def _conditions(text: str) -> list[str]:
+    line = re.search(r"^where = \[(.*)\]$", text, re.MULTILINE)
+    return re.findall(r'"([^"]*)"', line[1]) if line else []
+
+
+def _without(text: str, conditions: Sequence[str]) -> str:
+    kept = [each for each in _conditions(text) if each not in conditions]
+    where = ", ".join(f'"{each}"' for each in kept)
+    text = _replaced(r"^where = \[.*\]$", f"where = [{where}]", text)
+    for condition in conditions:
+        if condition.startswith("const"):
+            letter = condition.split("?")[1]
+            text = text.replace(f'{letter} = "const ', f'{letter} = "')
+    return text
+
+
+def _opened(found: Wide, prove: Prove) -> Wide:
+    """With a variable for each attribute of the left side that may be anything."""
+    for place in _places(found.rule):
+        name = _fresh(found.text)
+        (lhs,), (rhs,) = found.rule.lhs, found.rule.rhs
+        known = _values(found.rule)
+        if known is None:
+            return found
+        opened = replace(
+            found.rule,
+            lhs=(_put(lhs, known[0], place, name),),
+            rhs=(_put(rhs, known[1], place, name),),
+        )
+        if opened.lhs != found.rule.lhs:
+            text = _restated(found.text, opened, name, place[2])
+            found = _tried(text, found, prove) or found
+    return found
+
+
+def _places(rule: Rule) -> list[Place]:
+    """What might be opened: for each operator by itself, then for all of them at once."""
+    known = _values(rule)
+    if known is None:
+        return []
+    found = [
+        (node.op, name, node.attributes[at][1])
+        for each, node in _pairs(rule.lhs[0], known[0])
+        if each.op not in CLOSED
+        for name, value in each.attributes
+        if not isinstance(value, Parameter)
+        for at, (other, _) in enumerate(node.attributes)
+        if other == name
+    ]
+    together = [("", name, value) for _, name, value in found]
+    shared = [each for each in dict.fromkeys(together) if together.count(each) > 1]
+    return [*dict.fromkeys(found), *shared]
+
+
+def _values(rule: Rule) -> tuple[Ground, Ground] | None:
+    """The sides at the rule's first instance, where every attribute has a value."""
+    try:
+        (equation,) = instantiate(rule).equations
+    except (RuleError, OperatorError):
+        return None
+    return equation.lhs, equation.rhs
+
+
+def _pairs(term: Term, ground: Ground) -> Iterator[tuple[Apply, Node]]:
+    """Applications of a term beside the nodes they are at an instance."""
+    if isinstance(term, Apply) and isinstance(ground, Node):
+        yield term, ground
+        for one, other in zip(term.arguments, ground.arguments, strict=True):
+            yield from _pairs(one, other)
+
+
+def _put(term: Term, ground: Ground, place: Place, name: str) -> Term:
+    """Put a variable where an operator's attribute has the place's value."""
+    if not isinstance(term, Apply) or not isinstance(ground, Node):
+        return term
+    op, attribute, value = place
+    given = dict(ground.attributes)
+    attributes = tuple(
+        (one, Parameter(name) if one == attribute and given[one] == value else expression)
+        for one, expression in term.attributes
+    )
+    inner = zip(term.arguments, ground.arguments, strict=True)
+    return replace(
+        term,
+        attributes=attributes if op in ("", term.op) else term.attributes,
+        arguments=tuple(_put(one, other, place, name) for one, other in inner),
+    )
+
+
+def _shifted(found: Wide, prove: Prove) -> Wide:
+    """With variables for numbers that add up, see `rulesets.shift`."""
+    at = 0
+    while at < len(left := spots(found.rule.lhs[0])):
+        wider = _with_variable(found, left, at, prove)
+        at, found = (at + 1, found) if wider is None else (at, wider)
+    return found
+
+
+def _with_variable(found: Wide, left: list[Spot], at: int, prove: Prove) -> Wide | None:
+    name, (lhs,), (rhs,) = _fresh(found.text), found.rule.lhs, found.rule.rhs
+    opened = placed(lhs, {at: Parameter(name)})
+    for choice in choices(left, at, spots(rhs), name):
+        rule = replace(found.rule, lhs=(opened,), rhs=(placed(rhs, choice),))
+        text = _restated(found.text, rule, name, left[at].value)
+        wider = _tried(_with_condition(text, f"?{name} >= 0"), found, prove, needs=True)
+        if wider is not None:
+            return wider
+    return None
+
+
+def _fresh(text: str) -> str:
+    return next(f"q{k}" for k in range(100) if f"?q{k}" not in text)
+
+
+def _restated(text: str, rule: Rule, name: str, value: Value) -> str:
+    """The table with other sides, and a value for the new variable in its instance.
+
+    Conditions on variables that are gone go with them.
+    """
+    sides = {"lhs": rule.lhs, "rhs": rule.rhs}
+    for key, (side,) in sides.items():
+        text = _replaced(rf"^{key} = '.*'$", f"{key} = '{term_text(side)}'", text)
+    used = set(re.findall(r"\?(\w+)", "".join(map(term_text, rule.lhs))))
+    gone = [each for each in _conditions(text) if set(re.findall(r"\?(\w+)", each)) - used]
+    text = _without(text, gone)
+    found = re.search(r"^instances = \[\{ (.*) \}\]$", text, re.MULTILINE)
+    assert found is not None, f"a generated rule has one instance: {text}"
+    pairs = re.findall(r'(\w+) = ("[^"]*"|\{[^}]*\}|\[[^\]]*\]|[^,]+)', found[1])
+    kept = [f"{one} = {given}" for one, given in pairs if one in used or given[0] == "{"]
+    kept.append(f"{name} = {_value_text(value)}")
+    return text.replace(found[0], f"instances = [{{ {', '.join(kept)} }}]")
+
+
+def _replaced(pattern: str, line: str, text: str) -> str:
+    return re.sub(pattern, lambda _: line, text, flags=re.MULTILINE)
+
+
+def _value_text(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value_text, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _tried(text: str, found: Wide, prove: Prove, *, needs: bool = False) -> Wide | None:
+    """The rule of a text, if it is proved as well as the one before.
+
+    Args:
+        text: The table of a rule.
+        found: The one before.
+        prove: The verifier.
+        needs: Whether conditions that the proof asks for may be added.
+    """
+    try:
+        (rule,) = parse_file(text, f"{found.rule.family or 'wide'}.toml")
+    except RuleError:
+        return None
+    verdict = prove(rule)
+    if not verdict.proved or verdict.tier == "at-sizes" != found.verdict.tier:
+        return None
+    missing = [each for each in verdict.conditions if each not in _conditions(text)]
+    if not missing:
+        return Wide(text, rule, verdict)
+    return _tried(_with_condition(text, *missing), found, prove) if needs else None
+
+
+def _with_condition(text: str, *conditions: str) -> str:
+    more = ", ".join(f'"{each}"' for each in conditions)
+    return text.replace("where = [", f"where = [{more}, ").replace(", ]", "]")
+
+
+# -- texts -------------------------------------------------------------------------------
+
+
+def term_text(term: Term) -> str:
+    """Return a term in the syntax that `rulesets.term` reads."""
+    match term:
+        case Variable(name=name):
+            return f"?{name}"
+        case Literal(value=value):
+            return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+        case Apply():
+            inner = [term_text(each) for each in term.arguments]
+            given = [f"{n}={expression_text(v)}" for n, v in term.attributes]
+            given += [f"..{term.bundle}"] if term.bundle is not None else []
+            head = f"{term.op}[{', '.join(given)}]" if given else term.op
+            label = f"?{term.label}:" if term.label is not None else ""
+            return f"{label}({' '.join([head, *inner])})"
+    raise AssertionError(f"{term} has no text here")
+
+
+def expression_text(value: Expression | Each) -> str:
+    """Return an expression in the syntax that `rulesets.term` reads."""
+    match value:
+        case Number(value=number):
+            return str(number)
+        case Text(value=text):
+            return f'"{text}"'
+        case Parameter(name=name, each=each):
+            return f"?{name}{'...' if each else ''}"
+        case Sequenced(items=items):
+            return f"[{', '.join(map(expression_text, items))}]"
+        case Call(function=function, arguments=arguments):
+            return f"({' '.join([function, *map(expression_text, arguments)])})"
+    raise AssertionError(f"{value} has no text here")
+
+
+def tables(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each ``[[rule]]`` table of a file."""
+    for part in re.split(r"^(?=\[\[rule\]\])", text, flags=re.MULTILINE):
+        name = re.search(r'^name\s*=\s*"([^"]*)"', part, re.MULTILINE)
+        if name is not None:
+            yield name[1], part
