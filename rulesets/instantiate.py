@@ -96,7 +96,7 @@ def instantiate(rule: Rule, which: int = 0) -> Instantiated:
 
 
 def _leaves(rule: Rule, instance: Instance, table: _Table) -> dict[str, int]:
-    handles = {}
+    handles: dict[str, int] = {}
     for name, sample in instance.tensors.items():
         dtype = FLOAT if sample.dtype == "float" else sample.dtype
         term: Ground = Leaf(name, sample.shape, f"{name}_", dtype=dtype)

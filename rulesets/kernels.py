@@ -246,8 +246,9 @@ def _conv_transpose(a: Given, x: Array, w: Array) -> Array:
         one = np.matmul(np.swapaxes(taps[..., number], -1, -2), columns)
         result[tuple(where)] += one.reshape(*shape, n, group * outputs, *sizes)
     pads = a["pads"]
-    kept = [slice(pads[i], full[i] - pads[spatial + i]) for i in range(spatial)]
-    return result[(..., *kept)]
+    kept = [slice(None)] * (BATCH + 2)
+    kept += [slice(pads[i], full[i] - pads[spatial + i]) for i in range(spatial)]
+    return result[tuple(kept)]
 
 
 def _max_pool(a: Given, x: Array) -> Array:
@@ -276,7 +277,8 @@ def _global(operation: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _gelu(x: Array) -> Array:
-    return 0.5 * x * (1 + _erf(x / math.sqrt(2)))
+    result: Array = 0.5 * x * (1 + _erf(x / math.sqrt(2)))
+    return result
 
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
