@@ -91,6 +91,7 @@ def collect(matcher: Matcher, machine: Machine) -> tuple[Kernel, ...]:
         k
         for k in kernels
         if k.layout is Layout.BLOCKED or not any(row in begun for row in k.rows)
+        if k.eclass not in {eclass for eclass, _ in k.arguments}
     ]
     return (*kernels, *_reorders(matcher, machine, kernels))
 

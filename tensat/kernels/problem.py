@@ -1,8 +1,7 @@
 """The extraction problem of kernels.
 
 The plain value of an e-class is the class of that number; its blocked value is a class
-beside it. Reorders lead from one to the other, and must not make cycles: a class that is
-made in both layouts is four, the two that are made and the two that users ask for.
+beside it. Reorders lead from one to the other.
 """
 
 from __future__ import annotations
@@ -104,31 +103,19 @@ def eclass_of(identifier: object) -> int:
 class _Places:
     """Which class of the problem a kernel belongs to, and which it asks for.
 
-    A reorder belongs to what is asked for, and takes what is made. Where a forced fusion
-    computes a value, its plain class is made of two, with and without such values.
+    Where a forced fusion computes a value, its plain class is made of two, with and without
+    such values.
     """
 
     def __init__(self, kernels: Iterable[Kernel]) -> None:
-        made: set[tuple[int, Layout]] = set()
-        self.inner: set[int] = set()
-        for kernel in kernels:
-            if kernel.rows:
-                made.add((kernel.eclass, kernel.layout))
-            if kernel.inner:
-                self.inner.add(kernel.eclass)
-        self.both = {c for c, _ in made if all((c, each) in made for each in Layout)}
+        self.inner = {kernel.eclass for kernel in kernels if kernel.inner}
 
     def result(self, kernel: Kernel) -> ClassId:
-        eclass, layout = kernel.eclass, kernel.layout
-        if not kernel.rows:
-            return _wanted(eclass, layout)
-        if eclass in self.inner and layout is Layout.PLAIN:
-            return f"{eclass}.inner" if kernel.inner else f"{eclass}.other"
-        return self._made(eclass, layout)
+        if kernel.eclass in self.inner and kernel.layout is Layout.PLAIN:
+            return f"{kernel.eclass}.inner" if kernel.inner else f"{kernel.eclass}.other"
+        return _wanted(kernel.eclass, kernel.layout)
 
     def arguments(self, kernel: Kernel) -> tuple[ClassId, ...]:
-        if not kernel.rows:
-            return tuple(self._made(*argument) for argument in kernel.arguments)
         return tuple(
             f"{eclass}.other" if eclass in kernel.shuns else _wanted(eclass, layout)
             for eclass, layout in kernel.arguments
@@ -137,14 +124,8 @@ class _Places:
     def same(self) -> Iterator[tuple[ClassId, ClassId]]:
         """Classes that users ask for, with those in which they are made."""
         for eclass in sorted(self.inner):
-            yield self._made(eclass, Layout.PLAIN), f"{eclass}.inner"
-            yield self._made(eclass, Layout.PLAIN), f"{eclass}.other"
-        for eclass in sorted(self.both):
-            for layout in Layout:
-                yield _wanted(eclass, layout), self._made(eclass, layout)
-
-    def _made(self, eclass: int, layout: Layout) -> ClassId:
-        return f"{eclass}.{layout}.made" if eclass in self.both else _wanted(eclass, layout)
+            yield eclass, f"{eclass}.inner"
+            yield eclass, f"{eclass}.other"
 
 
 def _wanted(eclass: int, layout: Layout) -> ClassId:
