@@ -149,7 +149,7 @@ def test_captured_values_keep_their_names(runtime: Runtime) -> None:
 
 def test_absent_optional_inputs_stay_absent(runtime: Runtime) -> None:
     """An empty name among the inputs is written again."""
-    nodes = [node("Resize", "x - scales", "y", mode="nearest")]
+    nodes = [node("Resize", "x - scales", "y", mode="linear")]
     scales = {"scales": np.array([1.0, 2.0], np.float32)}
     proto = model(nodes, X, [value("y", [2, 6])], scales, opset=13)
     result = _decoded(proto, runtime, RULES)
