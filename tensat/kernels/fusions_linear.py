@@ -126,7 +126,7 @@ def transposition(perm: Sequence[int]) -> tuple[bool, bool] | None:
     last = {(rank - 1, rank - 2): (True, False)}
     if rank > 2:
         last.update({(0, rank - 1): (False, True), (rank - 1, 0): (True, True)})
-    found = last.get(tuple(perm[-2:]))
+    found = last.get((perm[-2], perm[-1]))
     if found is None:
         return None
     first = 1 if found[1] else 0
@@ -194,9 +194,10 @@ def fused_matmul(members: Members) -> tuple[Signature, ...] | None:
     matmul, factor = root, 1.0
     if root.op != "MatMul":
         scaled = _scaled(members, root)
-        if scaled is None or scaled[1] is None:
+        inside = None if scaled is None else scaled[1]
+        if scaled is None or inside is None:
             return None
-        _, matmul, factor = scaled
+        matmul, factor = inside, scaled[2]
     left, right = _side(members, matmul, 0), _side(members, matmul, 1)
     if left is None or right is None:
         return None

@@ -110,8 +110,10 @@ def shape(member: Application, place: int) -> tuple[Size, ...]:
 
     The runtime compares these: sizes under two names are not equal to it.
     """
-    known = member.types[place].shape if member.types and member.types[place] else None
-    return argument(member, place).dims if known is None else known
+    known = member.types[place] if member.types else None
+    if known is None or known.shape is None:
+        return argument(member, place).dims
+    return known.shape
 
 
 def result(member: Application) -> Argument:
