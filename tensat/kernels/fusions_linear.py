@@ -119,10 +119,12 @@ def transposition(perm: Sequence[int]) -> tuple[bool, bool] | None:
         perm: Permutation of a Transpose before a product.
 
     Returns:
-        Whether the two axes of the matrices are swapped, and whether the axis before the
-        last is moved in front of the others.
+        Whether the two axes of the matrices are swapped, and whether the rows came first,
+        before the axes of the batch.
     """
     rank = len(perm)
+    if rank < 2:
+        return None
     last = {(rank - 1, rank - 2): (True, False)}
     if rank > 2:
         last.update({(0, rank - 1): (False, True), (rank - 1, 0): (True, True)})

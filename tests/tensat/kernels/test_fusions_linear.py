@@ -193,6 +193,7 @@ def test_activation_behind_a_reshape_is_not_fused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("perm", "expected"),
     [
+        ((0,), None),
         ((1, 0), (True, False)),
         ((0, 1), None),
         ((0, 2, 1), (True, False)),
@@ -206,7 +207,7 @@ def test_activation_behind_a_reshape_is_not_fused(tmp_path: Path) -> None:
     ids=str,
 )
 def test_transpositions(perm: tuple[int, ...], expected: tuple[bool, bool] | None) -> None:
-    """Swapped last axes, and the axis before the last brought back from the front."""
+    """Swapped last axes, and rows that came before the batch."""
     assert transposition(perm) == expected
 
 
