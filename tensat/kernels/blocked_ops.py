@@ -1,8 +1,8 @@
 """How operators by themselves run on blocked tensors.
 
-What is not here never does: reductions and softmax over channels, matrix products, views
-of other shapes, normalizations whose numbers are computed. On the blocked buffer they
-would run and give wrong numbers without an error.
+What is not here never does: reductions and softmax over channels, products of many rows,
+views of other shapes, normalizations whose numbers are computed. On the blocked buffer
+they would run and give wrong numbers without an error.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from tensat.kernels.blocked_channelwise import BLOCKED_CHANNELWISE, alone, gate
 from tensat.kernels.blocked_conv import BLOCKED_CONV, conv_alone
 from tensat.kernels.blocked_elementwise import COMBINING, FINITE, PARTIAL, combined, unary
+from tensat.kernels.blocked_matmul import BLOCKED_MATMUL, few_rows
 from tensat.kernels.blocked_moves import enlarged, joined, padded, sliced
 from tensat.kernels.blocked_pools import global_pool, reduction, window_pool
 from tensat.kernels.kernel import Blocked, BlockedForm, Fusion, Members
@@ -33,6 +34,8 @@ def _entries() -> Iterator[tuple[str, Blocked]]:
         yield op, global_pool
     for op in ("ReduceMean", "ReduceMax"):
         yield op, reduction
+    yield "MatMul", few_rows
+    yield "Gemm", few_rows
     yield "Concat", joined
     yield "Slice", sliced
     yield "Pad", padded
@@ -56,5 +59,9 @@ def _single() -> Mapping[str, Blocked]:
 BLOCKED_SINGLE: Mapping[str, Blocked] = _single()
 """By canonical operator: the ways in which it runs on blocked tensors."""
 
-BLOCKED_FUSIONS: tuple[Fusion, ...] = (*BLOCKED_CONV, *BLOCKED_CHANNELWISE)
+BLOCKED_FUSIONS: tuple[Fusion, ...] = (
+    *BLOCKED_CONV,
+    *BLOCKED_CHANNELWISE,
+    *BLOCKED_MATMUL,
+)
 """Everything that is computed with a convolution on blocked tensors."""

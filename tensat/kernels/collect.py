@@ -212,7 +212,7 @@ def _blocked(matcher: Matcher, group: Group, form: BlockedForm, block: int) -> K
     types = [matcher.argument(*argument, block) for argument in arguments]
     return Kernel(
         group.rows[0].eclass,
-        Layout.BLOCKED,
+        form.result,
         arguments,
         group.rows,
         step_signatures(form.steps, types, matcher.sizes),

@@ -89,14 +89,16 @@ class BlockedForm:
     Attributes:
         layouts: The layout in which each argument of the kernel is taken; constants and
             arguments that are not images are PLAIN.
-        steps: What is computed; the last one is the blocked result.
+        steps: What is computed; the last one is the result.
         by_runtime: Whether ONNX Runtime makes this form by itself out of the standard
             operators when it loads a model; else only a targeted model can have it.
+        result: Layout of the result.
     """
 
     layouts: tuple[Layout, ...]
     steps: tuple[Step, ...]
     by_runtime: bool
+    result: Layout = Layout.BLOCKED
 
 
 type Members = tuple[Application, ...]

@@ -152,12 +152,15 @@ class Lab:
             names.append(name)
             types.append(kind)
         result, _ = _steps(nodes, constants, form.steps, names, types, "s")
-        plain = members[0].results[0]
-        assert form.steps[-1].output == blocked_type(plain, BLOCK)
-        reorder = to_plain(plain, BLOCK)
-        assert reorder is not None
-        kinds = [form.steps[-1].output]
-        out, _ = _steps(nodes, constants, reorder.steps, [result], kinds, "o")
+        plain, out = members[0].results[0], result
+        if form.result is Layout.BLOCKED:
+            assert form.steps[-1].output == blocked_type(plain, BLOCK)
+            reorder = to_plain(plain, BLOCK)
+            assert reorder is not None
+            kinds = [form.steps[-1].output]
+            out, _ = _steps(nodes, constants, reorder.steps, [result], kinds, "o")
+        else:
+            assert form.steps[-1].output == plain
         return _model(nodes, self.feeds(members), constants, out)
 
     def reordered(

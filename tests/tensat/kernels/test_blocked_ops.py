@@ -257,7 +257,7 @@ def test_what_would_be_wrong_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "op", ["Softmax", "MatMul", "Reshape", "Flatten", "Transpose", "LRN", "Where"]
+    "op", ["Softmax", "LogSoftmax", "Reshape", "Flatten", "Transpose", "LRN", "Where"]
 )
 def test_operators_without_a_blocked_form(op: str) -> None:
     """What mixes channels or reads the buffer under another shape never runs on blocks."""
