@@ -14,7 +14,7 @@ What ONNX Runtime 1.32 does to float32 models on CPU at its highest level:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tensat.costs.source import Argument, Signature
@@ -28,7 +28,6 @@ from tensat.kernels.fusions_reading import (
     is_number,
     maker,
     once,
-    result,
     shape,
     single_precision,
     spellings,
@@ -40,18 +39,26 @@ from tensat.kernels.kernel import Application, Fusion, Members, Tree
 def skip_layer_norm(members: Members) -> tuple[Signature, ...] | None:
     """Return SkipLayerNormalization for a normalized sum."""
     norm, total = members
-    a, b = argument(total, 0), argument(total, 1)
-    same = shape(total, 0) == shape(total, 1)
-    if not chained(members) or len(a.dims) != 3 or not same:
+    last = len(argument(norm, 0).dims) - 1
+    if not chained(members) or norm.attributes["axis"] != last:
         return None
-    weights = norm.inputs[1:]
-    if norm.attributes["axis"] != 2 or any(
-        one is not None and one.dims != a.dims[2:] for one in weights
-    ):
+    epsilon = norm.attributes["epsilon"]
+    return _skip(total, norm.inputs[1:], norm, epsilon)
+
+
+def _skip(
+    total: Application,
+    weights: Sequence[Argument | None],
+    root: Application,
+    epsilon: object,
+) -> tuple[Signature, ...] | None:
+    a, b = argument(total, 0), argument(total, 1)
+    if len(a.dims) != 3 or shape(total, 0) != shape(total, 1):
+        return None
+    if any(one is not None and one.dims != a.dims[2:] for one in weights):
         return None
     inputs = (a, b, *weights)
-    epsilon = norm.attributes["epsilon"]
-    return (contributed("SkipLayerNormalization", inputs, norm.outputs, epsilon=epsilon),)
+    return (contributed("SkipLayerNormalization", inputs, root.outputs, epsilon=epsilon),)
 
 
 def _over_last_axis(reduction: Application) -> bool:
@@ -162,15 +169,29 @@ def rms_norm(members: Members) -> tuple[Signature, ...] | None:
     )  # fmt: skip
 
 
-def layer_norm(members: Members) -> tuple[Signature, ...] | None:
-    """Return LayerNormalization for (d / sqrt(mean(d ^ 2) + epsilon)) * gain + bias.
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What a layer norm written out normalizes, and how.
+
+    Attributes:
+        centred: The member that computes x - mean(x).
+        gain: Type of the gain.
+        bias: Type of the bias.
+        epsilon: What is added to the variance.
+    """
+
+    centred: Application
+    gain: Argument
+    bias: Argument
+    epsilon: float
+
+
+def _layer(members: Members) -> _Layer | None:
+    """Return the parts of (d / sqrt(mean(d ^ 2) + epsilon)) * gain + bias.
 
     There d is x - mean(x): one value with two users.
     """
-    distinct = once(members)
-    if distinct is None:
-        return None
-    members, root = distinct, members[0]
+    root = members[0]
     product = divided(members, root, "Mul")
     scaled = None if product is None else _scaled_quotient(members, product[0])
     if product is None or scaled is None or not single_precision(members):
@@ -180,24 +201,46 @@ def layer_norm(members: Members) -> tuple[Signature, ...] | None:
     if found is None or found[0].children[0] != quotient.dividend:
         return None
     centred = maker(members, found[0], 0)
-    if centred is None:
+    mean = None if centred is None else maker(members, centred, 1)
+    if centred is None or mean is None or mean.children[0] != centred.children[0]:
         return None
-    mean = maker(members, centred, 1)
-    if mean is None or mean.children[0] != centred.children[0]:
+    if not _over_last_axis(mean) or bias.dims != gain.dims:
         return None
-    # Besides the difference and its two users, everything is used once.
-    counts = [uses(members, one.value) for one in members[1:]]
-    if sum(counts) != len(counts) + 1 or not _over_last_axis(mean):
+    return _Layer(centred, gain, bias, found[1])
+
+
+def _used_once(members: Members, *twice: int) -> bool:
+    """Whether values made inside are used once, but for those that are used twice."""
+    return all(uses(members, one.value) == 1 + (one.value in twice) for one in members[1:])
+
+
+def layer_norm(members: Members) -> tuple[Signature, ...] | None:
+    """Return LayerNormalization for its definition written out."""
+    distinct = once(members)
+    found = None if distinct is None else _layer(distinct)
+    if distinct is None or found is None:
         return None
-    x = argument(mean, 0)
-    if bias.dims != gain.dims or result(root).dims != x.dims:
+    if not _used_once(distinct, found.centred.value):
         return None
+    x = argument(found.centred, 0)
     return (
         canonical(
-            "LayerNormalization", (x, gain, bias), root.outputs,
-            axis=len(x.dims) - 1, epsilon=found[1],
+            "LayerNormalization", (x, found.gain, found.bias), members[0].outputs,
+            axis=len(x.dims) - 1, epsilon=found.epsilon,
         ),
     )  # fmt: skip
+
+
+def skip_layer_norm_written_out(members: Members) -> tuple[Signature, ...] | None:
+    """Return SkipLayerNormalization for a sum that is normalized by single operators."""
+    distinct = once(members)
+    found = None if distinct is None else _layer(distinct)
+    if distinct is None or found is None:
+        return None
+    total = maker(distinct, found.centred, 0)
+    if total is None or not _used_once(distinct, found.centred.value, total.value):
+        return None
+    return _skip(total, (found.gain, found.bias), members[0], found.epsilon)
 
 
 def _quotients(dividend: tuple[Tree, ...] | None) -> tuple[Tree, ...]:
@@ -207,13 +250,16 @@ def _quotients(dividend: tuple[Tree, ...] | None) -> tuple[Tree, ...]:
     return (*spellings("Div", dividend, roots), *spellings("Mul", dividend, inverse))
 
 
-_CENTRED = spellings("Sub", None, (Tree("ReduceMean"),))
-_LAYER = spellings("Add", spellings("Mul", _quotients(_CENTRED), None), None)
+def _layers(x: tuple[Tree, ...] | None) -> tuple[Tree, ...]:
+    centred = spellings("Sub", x, spellings("ReduceMean", x))
+    return spellings("Add", spellings("Mul", _quotients(centred), None), None)
+
+
 _RMS = spellings("Mul", _quotients(None), None)
 _PARTS: tuple[
     tuple[str, tuple[Tree, ...], Callable[[Members], tuple[Signature, ...] | None]], ...
 ] = (
-    ("layer norm written out", _LAYER, layer_norm),
+    ("layer norm written out", _layers(None), layer_norm),
     ("root-mean-square norm written out", _RMS, rms_norm),
     ("product with an inverse", spellings("Mul", (Tree("Div"),), None),
      product_with_inverse),
@@ -222,5 +268,10 @@ _PARTS: tuple[
 FUSIONS: tuple[Fusion, ...] = (
     Fusion("normalized sum", Tree("LayerNormalization", ((0, Tree("Add")),)),
            skip_layer_norm, forced=True),
+    *[
+        Fusion("normalized sum written out", tree, skip_layer_norm_written_out,
+               forced=True)
+        for tree in _layers((Tree("Add"),))
+    ],
     *[Fusion(name, tree, plain) for name, trees, plain in _PARTS for tree in trees],
 )  # fmt: skip

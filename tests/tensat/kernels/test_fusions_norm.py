@@ -88,11 +88,13 @@ def layer(
     gain: tuple[int, ...] | None = None,
     swapped: bool = False,
     inverse: float | None = None,
+    summed: bool = False,
 ) -> Drawing:
     """Layer normalization written out."""
 
     def draw(s: Sketch) -> int:
         x, over = s.input(*dims), axes or (len(dims) - 1,)
+        x = s.apply("Add", x, s.input(*dims)) if summed else x
         centred = s.apply("Sub", x, s.apply("ReduceMean", x, axes=over, keepdims=1))
         below = root_mean_square(s, centred, square, over, swapped)
         weights = gain or dims[-1:]
@@ -112,6 +114,9 @@ FUSED: dict[str, Drawing] = {
     "rms by an inverse": rms(*SHAPE, inverse=1.0),
     "layer": layer(*SHAPE),
     "layer by an inverse": layer(*SHAPE, inverse=1.0),
+    "sum written out": layer(*SHAPE, summed=True),
+    "sum written out, arguments swapped": layer(*SHAPE, summed=True, swapped=True),
+    "sum by an inverse": layer(*SHAPE, summed=True, inverse=1.0),
     "inverse": inverse(1.0),
     "inverse before": inverse(1.0, swapped=True),
     "layer, arguments swapped": layer(*SHAPE, swapped=True),
@@ -200,3 +205,17 @@ def test_sizes_under_two_names_are_not_equal(
     skip = ["com.microsoft:SkipLayerNormalization"]
     assert left == (skip if fused else ["Add", "LayerNormalization"])
     assert [s.op for _, found in claims(sketch, root) for s in found] == skip * fused
+
+
+@pytest.mark.parametrize("dims", [(3, 8), (1, *SHAPE)], ids=["rank 2", "rank 4"])
+def test_sum_of_another_rank_stays_before_what_is_written_out(
+    dims: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Only the normalization becomes one kernel."""
+    sketch = Sketch()
+    root = layer(*dims, summed=True)(sketch)
+    assert [s.op for _, found in claims(sketch, root) for s in found] == [
+        "LayerNormalization"
+    ]
+    left = [one.op for one in ran(sketch, [root], tmp_path / "m.onnx")]
+    assert left == ["Add", "LayerNormalization"]
