@@ -1,7 +1,8 @@
 """Optimize ONNX models: equality saturation, exact extraction, measured costs.
 
 ``tensat.optimize(model)`` does it in one call; the command ``tensat`` does it for files.
-``tensat.compare(model)`` shows what TASO's search, greedy and exact extraction find.
+``tensat.compare(model)`` shows what TASO's search, greedy and exact extraction find;
+``tensat.profile(model)`` predicts and measures what a model takes, kernel by kernel.
 """
 
 from tensat.compare import CompareOptions, compare
@@ -21,6 +22,8 @@ from tensat.explanation import Explanation
 from tensat.job import versions as _versions
 from tensat.optimize import Result
 from tensat.options import Options
+from tensat.profile import ProfileOptions, profile
+from tensat.profiling.result import NodeCost, Profile
 from tensat.report import ModelSummary, Report
 from tensat.stages import Progress
 from tensat.target import runnable
@@ -35,7 +38,10 @@ __all__ = [
     "InternalError",
     "ModelError",
     "ModelSummary",
+    "NodeCost",
     "Options",
+    "Profile",
+    "ProfileOptions",
     "Progress",
     "Report",
     "Result",
@@ -53,6 +59,7 @@ __all__ = [
     "load_onnx",
     "new_graph",
     "optimize",
+    "profile",
     "runnable",
 ]
 

@@ -24,6 +24,7 @@ from tensat.cli_costs import add_costs_commands
 from tensat.cli_errors import check_folder, errors_in_one_line
 from tensat.cli_explain import add_explain_commands
 from tensat.cli_network import add_network_command
+from tensat.cli_profile import add_profile_command
 from tensat.cli_target import add_target_command
 from tensat.errors import ModelError, UsageError, WriteError
 from tensat.model.put_file import put_file
@@ -43,6 +44,7 @@ add_explain_commands(app)
 add_compare_command(app)
 add_costs_commands(app)
 add_network_command(app)
+add_profile_command(app)
 add_target_command(app)
 
 

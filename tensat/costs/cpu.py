@@ -2,8 +2,11 @@
 
 Known signatures come from the store. The others are timed one by one, the operators that
 are estimated to be expensive first but each kind of operator in turn, so that an early
-deadline leaves few surprises. What is not timed by then gets the estimate, scaled by how
-far the estimates of the same operator were off.
+deadline leaves few surprises. Each measurement is saved as soon as it is made. One that
+spreads too widely, or was made while the machine was slow, is made again after all others;
+if that is no better, it is used, but refused as an entry of the store. What is not timed by
+the deadline gets the estimate, scaled by how far the estimates of the same operator were
+off.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ import math
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 
 from tensat.costs.kernel_model import kernel
@@ -24,10 +28,13 @@ from tensat.costs.scaling import scales_of
 from tensat.costs.source import FREE_OPERATORS, Progress, Signature
 from tensat.costs.store import CostStore, Record, Setting
 from tensat.errors import ExecutionError
-from tensat.runtime import Failure, FailureKind, Runtime
+from tensat.runtime import Failure, FailureKind, Kernel, Runtime
 
-_METHOD = "CPU, single kernels 1"  # another number whenever the same kernel would differ
-_SAVE_EVERY = 16  # measurements lost at most when the process is killed
+_METHOD = "CPU, single kernels 2"  # another number whenever the same kernel would differ
+_WIDE = 0.25  # a spread beyond which a measurement is made again
+_SLOW = 1.3  # the machine's slowness beyond which, too
+_BLURRED = 1e-6  # seconds that no spread of a small kernel matters beside
+_DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
 _PATIENCE = 30.0  # seconds for one kernel
 _TOO_BIG = 2 << 30  # bytes: such an operator is estimated, never timed
 
@@ -37,6 +44,7 @@ class Origin(StrEnum):
 
     KNOWN = "known"  # measured earlier
     MEASURED = "measured"  # measured now
+    UNSTEADY = "unsteady"  # measured now, twice, with too wide a spread to be kept
     REFUSED = "refused"  # the runtime has no kernel for it: infinite
     SCALED = "scaled"  # estimated, then scaled by the measurements
     ESTIMATED = "estimated"  # by the roofline; never measured
@@ -51,12 +59,23 @@ class Cost:
         origin: Measured, known or estimated.
         spread: Relative spread of the repetitions.
         note: Why the runtime refused it.
+        runs: Number of repetitions.
+        pace: How slow the machine was while it was measured; 1 is the best seen.
     """
 
     seconds: float
     origin: Origin
     spread: float = 0.0
     note: str = ""
+    runs: int = 0
+    pace: float = 1.0
+
+    @property
+    def steady(self) -> bool:
+        """Whether the repetitions agree, and the machine was not slow."""
+        blurred = self.spread * self.seconds < _BLURRED
+        agree = math.isinf(self.seconds) or blurred or self.spread <= _WIDE
+        return agree and self.pace <= _SLOW
 
 
 class CpuCosts:
@@ -76,7 +95,8 @@ class CpuCosts:
         *,
         threads: int = 1,
         roofline: Roofline | None = None,
-        budget: float = 0.01,
+        budget: float = 0.02,
+        resident: bool = False,
     ) -> None:
         """Prepare to measure.
 
@@ -85,7 +105,9 @@ class CpuCosts:
             runtime: The child process that measures.
             threads: Threads that compute.
             roofline: What estimates the rest.
-            budget: Seconds of repetitions per signature.
+            budget: Seconds of repetitions in one attempt to time a signature.
+            resident: Whether the weights of the model that is asked for stay in a core's
+                own cache; such costs are kept apart.
 
         Raises:
             ExecutionError: The runtime does not start.
@@ -93,12 +115,14 @@ class CpuCosts:
         version = runtime.version()
         if isinstance(version, Failure):
             raise ExecutionError(f"ONNX Runtime does not start: {version}")
-        self.setting = Setting(device_name(), f"onnxruntime {version} {_METHOD}", threads)
+        method = f"{_METHOD}, small weights" if resident else _METHOD
+        self.setting = Setting(device_name(), f"onnxruntime {version} {method}", threads)
         self.counts: dict[Origin, int] = dict.fromkeys(Origin, 0)
         self._store = store
         self._runtime = runtime
         self._roofline = roofline or Roofline()
         self._budget = budget
+        self._resident = resident
 
     def seconds(
         self,
@@ -114,6 +138,7 @@ class CpuCosts:
         signatures: Sequence[Signature],
         deadline: float | None = None,
         progress: Progress | None = None,
+        given: Mapping[Signature, Kernel] | None = None,
     ) -> list[Cost]:
         """Return the cost of each signature with its origin.
 
@@ -121,14 +146,16 @@ class CpuCosts:
             signatures: May contain duplicates.
             deadline: Value of `time.monotonic` after which nothing new is timed.
             progress: Told the number of distinct signatures that are settled.
+            given: What to time for signatures that do not tell it themselves.
         """
-        asked = [representative(signature) for signature in signatures]
+        given = given or {}
+        asked = [s if s in given else representative(s) for s in signatures]
         distinct = list(dict.fromkeys(asked))
-        found = self._lookup(distinct)
+        found = self._lookup(distinct, given)
         missing = _by_turns(
             [s for s in distinct if s not in found], self._roofline.estimate
         )
-        self._measure(missing, found, deadline, progress, len(distinct))
+        self._measure(missing, found, deadline, progress, given)
         self._estimate_rest(distinct, found)
         for cost in found.values():
             self.counts[cost.origin] += 1
@@ -136,11 +163,28 @@ class CpuCosts:
             progress(len(distinct), len(distinct))
         return [found[signature] for signature in asked]
 
-    def _lookup(self, distinct: Sequence[Signature]) -> dict[Signature, Cost]:
+    def dispatch(self) -> float:
+        """Return the seconds that a node takes besides its kernel, in a model.
+
+        Raises:
+            ExecutionError: The runtime does not start.
+        """
+        known = self._store.find(self.setting, [_DISPATCH])
+        if _DISPATCH in known:
+            return known[_DISPATCH].seconds
+        found = self._runtime.dispatch(self.setting.threads, self._resident)
+        if isinstance(found, Failure):
+            raise ExecutionError(f"ONNX Runtime does not start: {found}")
+        self._store.save(self.setting, {_DISPATCH: Record(found)})
+        return found
+
+    def _lookup(
+        self, distinct: Sequence[Signature], given: Mapping[Signature, Kernel]
+    ) -> dict[Signature, Cost]:
         """Return what needs no measuring: free, never measurable, or stored."""
         found: dict[Signature, Cost] = {}
         for signature in distinct:
-            if not _measurable(signature):
+            if signature not in given and not _measurable(signature):
                 estimate = self._roofline.estimate(signature)
                 found[signature] = Cost(estimate, Origin.ESTIMATED)
         texts = {s: s.text() for s in distinct if s not in found}
@@ -149,7 +193,7 @@ class CpuCosts:
             if text in records:
                 record = records[text]
                 found[signature] = Cost(
-                    record.seconds, Origin.KNOWN, record.spread, record.note
+                    record.seconds, Origin.KNOWN, record.spread, record.note, record.runs
                 )
         return found
 
@@ -159,40 +203,44 @@ class CpuCosts:
         found: dict[Signature, Cost],
         deadline: float | None,
         progress: Progress | None,
-        total: int,
+        given: Mapping[Signature, Kernel],
     ) -> None:
-        unsaved: dict[str, Record] = {}
-        try:
-            for signature in missing:
-                if deadline is not None and time.monotonic() >= deadline:
-                    break
-                cost = self._time(signature, deadline)
-                if cost is None:
-                    continue
-                found[signature] = cost
-                unsaved[signature.text()] = Record(
-                    cost.seconds, cost.spread, note=cost.note
-                )
-                if len(unsaved) >= _SAVE_EVERY:
-                    self._store.save(self.setting, unsaved)
-                    unsaved = {}
-                if progress is not None:
-                    progress(len(found), total)
-        finally:
-            if unsaved:
-                self._store.save(self.setting, unsaved)
+        """Time what is missing, and once more what was unsteady."""
+        total = len(found) + len(missing)
+        again: list[Signature] = []
+        for signature in chain(missing, _later(again)):
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+            cost = self._time(signature, deadline, given.get(signature))
+            if cost is None:
+                continue
+            if cost.steady:
+                record = Record(cost.seconds, cost.spread, cost.runs, cost.note)
+                self._store.save(self.setting, {signature.text(): record})
+            elif signature not in found:
+                again.append(signature)
+            found[signature] = _steadier(cost, found.get(signature))
+            if progress is not None:
+                progress(len(found), total)
 
-    def _time(self, signature: Signature, deadline: float | None) -> Cost | None:
+    def _time(
+        self, signature: Signature, deadline: float | None, small: Kernel | None
+    ) -> Cost | None:
         """Time one signature; None if that says nothing about it, such as a timeout."""
-        estimate = self._roofline.estimate(signature)
-        small = kernel(signature, estimate, self._budget, self.setting.threads)
+        if small is None:
+            estimate = self._roofline.estimate(signature)
+            threads = self.setting.threads
+            small = kernel(signature, estimate, self._budget, threads, self._resident)
         if small is None:
             note = f"{signature.op} cannot be written in opset {signature.opset}"
             return Cost(math.inf, Origin.REFUSED, note=note)
         left = math.inf if deadline is None else deadline - time.monotonic()
         timing = self._runtime.time(small, timeout=min(_PATIENCE, left + 1.0))
         if not isinstance(timing, Failure):
-            return Cost(timing.seconds, Origin.MEASURED, timing.spread)
+            cost = Cost(
+                timing.seconds, Origin.MEASURED, timing.spread, "", timing.runs, timing.pace
+            )
+            return cost if cost.steady else replace(cost, origin=Origin.UNSTEADY)
         if timing.kind is FailureKind.CRASHED or _no_kernel(timing.text):
             return Cost(math.inf, Origin.REFUSED, note=str(timing))
         return None
@@ -201,7 +249,7 @@ class CpuCosts:
         self, distinct: Sequence[Signature], found: dict[Signature, Cost]
     ) -> None:
         """Scale the estimates of what was not timed by what was."""
-        measured = (Origin.KNOWN, Origin.MEASURED)
+        measured = (Origin.KNOWN, Origin.MEASURED, Origin.UNSTEADY)
         scales = scales_of(
             (signature.op, cost.seconds, self._roofline.estimate(signature))
             for signature, cost in found.items()
@@ -211,6 +259,17 @@ class CpuCosts:
             if signature not in found:
                 estimate = scales.of(signature.op) * self._roofline.estimate(signature)
                 found[signature] = Cost(estimate, Origin.SCALED)
+
+
+def _later(again: list[Signature]) -> Iterator[Signature]:
+    """Yield what stands in a list by the time when it is asked for."""
+    yield from tuple(again)
+
+
+def _steadier(cost: Cost, before: Cost | None) -> Cost:
+    if before is None or cost.spread + cost.pace <= before.spread + before.pace:
+        return cost
+    return before
 
 
 def device_name() -> str:
@@ -226,13 +285,24 @@ def device_name() -> str:
     return " ".join([*known, platform.machine()])
 
 
+def near_cache() -> int:
+    """Return the bytes of a core's own cache; 1 MB if the system does not tell."""
+    try:
+        text = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
+        return int(text.removesuffix("K")) << 10
+    except (OSError, ValueError):
+        return 1 << 20
+
+
 def _measurable(signature: Signature) -> bool:
     if signature.op == "Opaque" or signature.op in FREE_OPERATORS or not signature.inputs:
         return False
     arguments = (*signature.present, *signature.outputs)
     if any(a.dtype in ("string", "unknown") or 0 in a.dims for a in arguments):
         return False
-    return None not in signature.inputs and sum(a.bytes for a in arguments) < _TOO_BIG
+    if None in signature.inputs and ":" not in signature.op:
+        return False
+    return sum(a.bytes for a in arguments) < _TOO_BIG
 
 
 def _no_kernel(text: str) -> bool:

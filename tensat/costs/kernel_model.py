@@ -3,10 +3,14 @@
 Copies make the time of one kernel large against the overhead of a run. They must not be
 flattered by caches: copies of an operator with large constants get *distinct* constants,
 together as large as a model's weights, since in a running model weights come from memory.
-Activations, on the other hand, are warm in a running model. Copies with equal inputs would
-be merged by the runtime, so copies without large constants get inputs of their own.
+Activations, on the other hand, are warm in a running model: copies read the same inputs,
+or each the result of the one before where it has the type of an input, so that the runtime
+computes in place as it does in a model. Only the last result is an output; the others are
+let go at once, and their memory is used again.
 
-No random numbers are made here: the runtime's process fills the tensors.
+An operator of another domain, ``domain:Type``, is written as that node. All models are run
+as they stand, without the runtime's optimizations: the signature says what runs. No random
+numbers are made here: the runtime's process fills the tensors.
 """
 
 from __future__ import annotations
@@ -29,24 +33,36 @@ from tensat.runtime.messages import Filling, Kernel
 _FOOTPRINT = 64 << 20  # bytes of distinct weights: more than any core's own cache
 _LARGE = 128 << 10  # constants from here on count as weights
 _MOST_COPIES = 64
-_WARM = 1 << 20  # bytes of activations that stay in the core's own cache
 _WEIGHTS_PER_SECOND = 20e9
+_NEAR = 1 << 20  # bytes of weights that a core's own cache does hold
+_SMALL = 4 << 10  # bytes of constants that are shared between copies even then
 _COLD = 8 << 20  # distinct weights that a core's own cache does not hold
-_BUSY = 1.5e-3  # seconds of arithmetic in one run that are enough
-_BLOCKED = frozenset(
-    {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"}
-)
+_BUSY = 4e-3  # seconds of arithmetic in one run that are enough
+_FEW = 8  # copies without weights
 _IR_VERSION = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
+    """How a kernel is repeated.
+
+    Attributes:
+        copies: How often.
+        chained: Whether a copy reads the result of the one before.
+        distinct: Bytes from which on each copy has a constant of its own.
+    """
+
     copies: int
-    shared_inputs: bool
+    chained: bool
+    distinct: int = _LARGE
 
 
 def kernel(
-    signature: Signature, estimate: float, budget: float, threads: int
+    signature: Signature,
+    estimate: float,
+    budget: float,
+    threads: int,
+    resident: bool = False,
 ) -> Kernel | None:
     """Return what to time for a signature; None if this opset cannot express it.
 
@@ -55,36 +71,57 @@ def kernel(
         estimate: About how many seconds it takes; decides the number of copies.
         budget: Seconds for the repetitions.
         threads: Threads that compute.
+        resident: Whether weights stay in a core's own cache between two runs.
     """
-    inputs = tuple(Tensor(a.dtype, a.dims) for a in signature.present)
-    outputs = tuple(Tensor(a.dtype, a.dims) for a in signature.outputs)
-    attributes = cast("Attributes", dict(signature.attributes))
-    nodes = lower(signature.op, attributes, inputs, outputs, signature.opset)
+    nodes = _nodes(signature)
     if nodes is None:
         return None
-    builder = _Builder(signature, nodes, _plan(signature, estimate))
+    weights = sum(a.bytes for a in signature.present if a.constant)
+    builder = _Builder(signature, nodes, plan(weights, estimate, resident))
     return builder.kernel(budget, threads)
 
 
-def _plan(signature: Signature, estimate: float) -> _Plan:
-    weights = sum(a.bytes for a in signature.present if a.constant)
-    if weights >= _LARGE:
-        copies = ceil(_FOOTPRINT / weights)
-        streaming = weights / _WEIGHTS_PER_SECOND
-        if streaming < 0.5 * estimate:  # arithmetic hides most of the traffic
-            enough = max(ceil(_COLD / weights), int(_BUSY / estimate))
-            copies = min(copies, enough, max(1, int(4 * _BUSY / estimate)))
-        return _Plan(max(1, min(copies, _MOST_COPIES)), shared_inputs=True)
-    activations = sum(a.bytes for a in (*signature.present, *signature.outputs))
-    return _Plan(max(1, min(8, _WARM // max(activations, 1))), shared_inputs=False)
+def plan(weights: float, estimate: float, resident: bool = False) -> Plan:
+    """Return how to repeat a kernel.
+
+    Args:
+        weights: Bytes of its constants.
+        estimate: About how many seconds it takes.
+        resident: Whether they stay in a core's own cache between two runs.
+    """
+    most = max(1, int(4 * _BUSY / estimate))
+    if resident:
+        fitting = max(1, int(_NEAR / max(weights, 1)))
+        return Plan(min(_FEW, most, fitting), weights < _LARGE, _SMALL)
+    if weights < _LARGE:
+        return Plan(min(_FEW, most), True)
+    copies = ceil(_FOOTPRINT / weights)
+    streaming = weights / _WEIGHTS_PER_SECOND
+    if streaming < 0.5 * estimate:  # arithmetic hides most of the traffic
+        enough = max(ceil(_COLD / weights), int(_BUSY / estimate))
+        copies = min(copies, enough, most)
+    return Plan(max(1, min(copies, _MOST_COPIES)), False)
+
+
+def _nodes(signature: Signature) -> Sequence[OnnxNode] | None:
+    """Return the ONNX nodes that compute a signature, None if its opset has none."""
+    attributes = cast("Attributes", dict(signature.attributes))
+    if ":" in signature.op:
+        present = iter(range(len(signature.present)))
+        refs = tuple(
+            Absent() if argument is None else Arg(next(present))
+            for argument in signature.inputs
+        )
+        return [OnnxNode(signature.op, attributes, refs)]
+    inputs = tuple(Tensor(a.dtype, a.dims) for a in signature.present)
+    outputs = tuple(Tensor(a.dtype, a.dims) for a in signature.outputs)
+    return lower(signature.op, attributes, inputs, outputs, signature.opset)
 
 
 class _Builder:
     """Collects the parts of one model."""
 
-    def __init__(
-        self, signature: Signature, nodes: Sequence[OnnxNode], plan: _Plan
-    ) -> None:
+    def __init__(self, signature: Signature, nodes: Sequence[OnnxNode], plan: Plan) -> None:
         self._signature = signature
         self._nodes = nodes
         self._plan = plan
@@ -92,14 +129,19 @@ class _Builder:
         self._inputs: list[Filling] = []
         self._constants: list[Filling] = []
         self._outputs: list[Filling] = []
+        self._before = ""
+        self._linked = _linked(signature) if plan.chained else -1
 
     def kernel(self, budget: float, threads: int) -> Kernel:
         """Return the finished model with what it needs."""
         for copy in range(self._plan.copies):
             self._copy(copy)
-        opset = [helper.make_opsetid("", self._signature.opset)]
+        opsets = [helper.make_opsetid("", self._signature.opset)]
+        domain = self._signature.op.rpartition(":")[0]
+        if domain:
+            opsets.append(helper.make_opsetid(domain, 1))
         model: ModelProto = helper.make_model(
-            self._graph, opset_imports=opset, ir_version=_IR_VERSION
+            self._graph, opset_imports=opsets, ir_version=_IR_VERSION
         )
         return Kernel(
             model.SerializeToString(),
@@ -110,7 +152,6 @@ class _Builder:
             seed=self._signature.seed(),
             threads=threads,
             budget=budget,
-            blocked=self._signature.op in _BLOCKED,
         )
 
     def _copy(self, copy: int) -> None:
@@ -127,8 +168,12 @@ class _Builder:
             self._graph.node.append(_node(node, inputs, outputs))
             results.append(outputs[0])
             if last:
-                for name, argument in zip(outputs, self._signature.outputs, strict=True):
-                    self._output(name, argument)
+                if copy == self._plan.copies - 1:
+                    for name, argument in zip(
+                        outputs, self._signature.outputs, strict=True
+                    ):
+                        self._output(name, argument)
+                self._before = outputs[0]
 
     def _argument(self, argument: Argument, place: int, copy: int) -> str:
         filling = Filling(
@@ -138,12 +183,14 @@ class _Builder:
             below=_index_bound(self._signature, place),
             value=argument.value,
         )
+        if argument.constant and copy and argument.bytes < self._plan.distinct:
+            return f"a{place}_0"
         if argument.constant:
             self._constants.append(filling)
             self._graph.initializer.append(_external(filling))
             return filling.name
-        if self._plan.shared_inputs and copy:
-            return f"a{place}_0"
+        if copy:
+            return self._before if place == self._linked else f"a{place}_0"
         self._inputs.append(filling)
         self._graph.input.append(_declared(filling))
         return filling.name
@@ -175,7 +222,8 @@ class _Builder:
 
 
 def _node(node: OnnxNode, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
-    result = helper.make_node(node.op_type, list(inputs), list(outputs))
+    domain, _, op_type = node.op_type.rpartition(":")
+    result = helper.make_node(op_type, list(inputs), list(outputs), domain=domain)
     for name, value in node.attributes.items():
         result.attribute.append(_attribute(name, value))
     return result
@@ -189,6 +237,15 @@ def _attribute(name: str, value: object) -> AttributeProto:
         kind = None if value else AttributeProto.INTS
         return helper.make_attribute(name, list(value), attr_type=kind)
     return helper.make_attribute(name, value)
+
+
+def _linked(signature: Signature) -> int:
+    """Return which argument has the type of the first result; -1 if none has."""
+    wanted = (signature.outputs[0].dtype, signature.outputs[0].dims)
+    for place, argument in enumerate(signature.present):
+        if not argument.constant and (argument.dtype, argument.dims) == wanted:
+            return place
+    return -1
 
 
 def _index_bound(signature: Signature, place: int) -> int:

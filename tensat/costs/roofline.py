@@ -57,7 +57,9 @@ _ELEMENT_NS: dict[str, float] = {
     "GreaterOrEqual": 0.25, "And": 0.2, "Or": 0.2, "Where": 0.5,
     "Softmax": 1.0, "LogSoftmax": 1.2, "LayerNormalization": 0.6,
     "RMSNormalization": 0.5, "BatchNormalization": 0.25, "InstanceNormalization": 0.6,
-    "LRN": 28.0, "ReduceProd": 0.5,
+    "LRN": 28.0, "ReduceProd": 0.5, "ReorderInput": 0.2, "ReorderOutput": 0.2,
+    "QuickGelu": 0.4, "FastGelu": 0.5, "BiasGelu": 0.7, "SkipLayerNormalization": 6.0,
+    "SimplifiedLayerNormalization": 0.5, "SkipSimplifiedLayerNormalization": 6.0,
 }  # fmt: skip
 
 # A fractional power calls the C library for every element, a small whole one does not.
@@ -70,11 +72,16 @@ _DEPTHWISE = 1 / 6
 Arithmetic = Callable[[Signature], float]
 
 
+def _name(signature: Signature) -> str:
+    """Return the operator without the domain of the runtime that it may have."""
+    return signature.op.rpartition(":")[2]
+
+
 def _dense_flops(signature: Signature) -> float:
     """Return the flops of MatMul and Gemm; inner size = a's elements per output row."""
     a, b = signature.present[:2]
     attributes = dict(signature.attributes)
-    if signature.op == "Gemm":
+    if _name(signature).endswith("Gemm"):
         inner = a.dims[0] if attributes.get("transA") else a.dims[-1]
     else:
         inner = a.dims[-1] if a.dims else b.elements
@@ -108,6 +115,9 @@ _FLOPS: dict[str, Arithmetic] = {
     "ConvTranspose": _conv_flops,
     "MaxPool": _pool_flops,
     "AveragePool": _pool_flops,
+    "FusedConv": _conv_flops,
+    "FusedGemm": _dense_flops,
+    "FusedMatMul": _dense_flops,
 }
 
 
@@ -138,8 +148,8 @@ class Roofline:
             return 0.0
         if signature.op in VIEW_OPERATORS:
             return machine.launch
-        work = _FLOPS.get(signature.op)
-        if work is not None and len(signature.present) >= 1:
+        work = _FLOPS.get(_name(signature))
+        if work is not None and signature.present:
             arithmetic = work(signature) / machine.flops
         else:
             arithmetic = _element_seconds(signature)
@@ -174,7 +184,7 @@ def _element_seconds(signature: Signature) -> float:
         default = _ELEMENT_NS["Pow"]
         return count * 1e-9 * (default if power is None else _POWER_NS.get(power, default))
     extra = max(1, len(signature.present) - 1) if signature.op == "Sum" else 1
-    return count * extra * 1e-9 * _ELEMENT_NS.get(signature.op, 0.1)
+    return count * extra * 1e-9 * _ELEMENT_NS.get(_name(signature), 0.1)
 
 
 def _integer(signature: Signature, name: str, default: int) -> int:

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
+import numpy as np
+
 from tensat.errors import one_line
 from tensat.runtime.messages import (
     Failure,
@@ -123,6 +125,76 @@ class Runtime:
         """
         answer = self.call("observe", program, feeds, tuple(names), timeout=timeout)
         return cast("dict[str, Observed] | Failure", answer)
+
+    def record(
+        self,
+        program: Program,
+        feeds: Feeds,
+        names: Sequence[str],
+        timeout: float | None = None,
+    ) -> dict[str, np.ndarray] | Failure:
+        """Run a program and return the named inner values, as far as they are tensors.
+
+        Names of values inside subgraphs, and names that do not exist, are left out.
+        """
+        answer = self.call("record", program, feeds, tuple(names), timeout=timeout)
+        return cast("dict[str, np.ndarray] | Failure", answer)
+
+    def optimized(
+        self, program: Program, target: str, timeout: float | None = None
+    ) -> Failure | None:
+        """Write the graph that the runtime makes of a program; weights go beside it.
+
+        Every node of the graph has a name of its own.
+        """
+        answer = self.call("optimized", program, target, timeout=timeout)
+        return cast("Failure | None", answer)
+
+    def node_seconds(
+        self,
+        program: Program,
+        feeds: Feeds,
+        seconds: float,
+        timeout: float | None = None,
+    ) -> dict[str, float] | Failure:
+        """Return the median seconds of each node by name, as the runtime's profile has it.
+
+        The clock on the wall counts, and the profile itself takes time: good for shares.
+        """
+        answer = self.call("node_seconds", program, feeds, seconds, timeout=timeout)
+        return cast("dict[str, float] | Failure", answer)
+
+    def paced(
+        self,
+        program: Program,
+        feeds: Feeds,
+        seconds: float,
+        timeout: float | None = None,
+    ) -> list[tuple[float, float]] | Failure:
+        """Time a program; return for each run its seconds and the machine's slowness.
+
+        The slowness is that of a small computation and of memory, measured close to the
+        run; 1 is the best that the child has seen.
+        """
+        answer = self.call("paced", program, feeds, seconds, timeout=timeout)
+        return cast("list[tuple[float, float]] | Failure", answer)
+
+    def overhead(self, threads: int, timeout: float | None = None) -> float | Failure:
+        """Return the seconds of a run that computes nothing."""
+        return cast("float | Failure", self.call("overhead", threads, timeout=timeout))
+
+    def dispatch(
+        self, threads: int, resident: bool, timeout: float | None = None
+    ) -> float | Failure:
+        """Return the seconds that a node takes besides its kernel, where kernels alternate.
+
+        Args:
+            threads: Threads that compute.
+            resident: Whether the weights of the model stay in a core's own cache.
+            timeout: Seconds after which the call fails.
+        """
+        answer = self.call("dispatch", threads, resident, timeout=timeout)
+        return cast("float | Failure", answer)
 
     def compare(
         self,

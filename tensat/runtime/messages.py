@@ -103,10 +103,13 @@ class Observed:
     Attributes:
         dtype: NumPy's name; `object` for strings.
         dims: Sizes; None for what is no tensor.
+        denormals: How many float32 numbers are too small to be normal ones; processors
+            compute with them by microcode.
     """
 
     dtype: str
     dims: tuple[int, ...] | None
+    denormals: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,10 @@ class Filling:
         name: Its name in the model.
         onnx_type: ONNX's number of the element type.
         dims: Sizes.
-        below: Integers are drawn from 0 up to this; floats lie in [0.25, 1.25).
+        below: Integers are drawn from 0 up to this; floats lie in [0.25, 1.25), those of
+            large constants in [-0.05, 0.05).
         value: All elements have this value instead, where given.
+        array: The value itself instead, where given.
     """
 
     name: str
@@ -126,6 +131,7 @@ class Filling:
     dims: tuple[int, ...]
     below: int = 2
     value: float | None = None
+    array: np.ndarray | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +143,11 @@ class Kernel:
         inputs: The inputs to feed.
         constants: Initializers to make.
         outputs: (name, ONNX type, sizes) of the outputs, to bind buffers in advance.
-        copies: How many copies of the operator the model holds; the time is per copy.
+        copies: How many copies of the operator the model holds, one after the other and of
+            equally many nodes; the time is per copy.
         seed: For the random numbers.
         threads: Threads that compute.
         budget: Seconds to spend on repetitions.
-        blocked: Whether to time it inside a region of blocked layout, where the runtime
-            has such a form of it.
     """
 
     model: bytes
@@ -153,7 +158,6 @@ class Kernel:
     seed: int = 0
     threads: int = 1
     budget: float = 0.015
-    blocked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +165,16 @@ class Timing:
     """How long one copy of a kernel takes.
 
     Attributes:
-        seconds: Median, the overhead of a run subtracted.
+        seconds: Median, what a run takes without the kernel subtracted.
         spread: Half the distance of the quartiles over the median.
         runs: Repetitions.
+        pace: How slow the machine was meanwhile; 1 is the best it was seen at.
     """
 
     seconds: float
     spread: float
     runs: int
+    pace: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,11 @@ import os
 import pickle
 import queue
 import sys
+import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -32,6 +34,7 @@ from tensat.runtime.messages import (
     Timing,
     Value,
 )
+from tensat.runtime.optimized import node_seconds, tidy
 from tensat.runtime.pipe import read_message, write_message
 from tensat.runtime.timing import KernelClock, interleaved, options
 
@@ -39,6 +42,7 @@ _KEPT_SESSIONS = 4
 _KEPT_BYTES = 1 << 30  # with more in use, older sessions go before a new one is made
 _NAMES_AT_ONCE = 200  # intermediate values that one run keeps alive for their sizes
 _BFLOAT16 = 16
+_LEAST_NORMAL = np.uint32(1 << 24)  # bits of the smallest normal number, sign shifted out
 
 Key = tuple[Program, float, int]
 
@@ -89,6 +93,61 @@ class Worker:
                 outputs = _run(session, feeds, found)
                 result.update(zip(found, map(_observed, outputs), strict=True))
         return result
+
+    def record(
+        self, program: Program, feeds: Feeds, names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """Run a program and return the inner values that are tensors."""
+        result: dict[str, np.ndarray] = {}
+        for start in range(0, len(names), _NAMES_AT_ONCE):
+            session, found = _exposing(program, names[start : start + _NAMES_AT_ONCE])
+            values = _run(session, feeds, found) if found else []
+            pairs = zip(found, values, strict=True)
+            result.update((n, v) for n, v in pairs if isinstance(v, np.ndarray))
+        return result
+
+    def optimized(self, program: Program, target: str) -> None:
+        """Write the graph that the runtime makes of a program, weights beside it."""
+        setup = options(program.level, program.threads)
+        setup.optimized_model_filepath = target
+        weights = f"{os.path.basename(target)}.data"
+        setup.add_session_config_entry(
+            "session.optimized_model_external_initializers_file_name", weights
+        )
+        session = ort.InferenceSession(
+            program.path, setup, providers=["CPUExecutionProvider"]
+        )
+        tidy(target, {item.name for item in session.get_inputs()})
+
+    def node_seconds(
+        self, program: Program, feeds: Feeds, seconds: float
+    ) -> dict[str, float]:
+        """Return the median time of each node, by its name; about 3 us too long each."""
+        with tempfile.TemporaryDirectory(prefix="tensat-") as folder:
+            setup = options(program.level, program.threads)
+            setup.enable_profiling = True
+            setup.profile_file_prefix = os.path.join(folder, "profile")
+            session = ort.InferenceSession(
+                program.path, setup, providers=["CPUExecutionProvider"]
+            )
+            run = [lambda: _run(session, feeds)]
+            interleaved(run, program.threads, seconds, (5, 50))
+            return node_seconds(session.end_profiling())
+
+    def paced(
+        self, program: Program, feeds: Feeds, seconds: float
+    ) -> list[tuple[float, float]]:
+        """Time a program; return for each run its seconds and the machine's slowness."""
+        run = _bound(self._session(program), feeds)
+        return self._clock.paced(run, program.threads, seconds)
+
+    def overhead(self, threads: int) -> float:
+        """Return the seconds of a run that computes nothing."""
+        return self._clock.overhead(threads)
+
+    def dispatch(self, threads: int, resident: bool) -> float:
+        """Return the seconds that a node takes besides its kernel."""
+        return self._clock.dispatch(threads, resident)
 
     def compare(
         self, programs: Sequence[Program], feeds: Feeds, seconds: float, least: int
@@ -149,6 +208,25 @@ def _run(session: Any, feeds: Feeds, names: list[str] | None = None) -> list[Any
     return list(session.run(names, given))
 
 
+def _bound(session: Any, feeds: Feeds) -> Callable[[], object]:
+    """Return what runs a session without copies of inputs and outputs, if that works.
+
+    It does not for strings, nor where an output has another rank than declared.
+    """
+    binding = session.io_binding()
+    try:
+        for item in session.get_inputs():
+            if item.name in feeds:
+                binding.bind_ortvalue_input(item.name, _ort_value(feeds[item.name]))
+        for item in session.get_outputs():
+            binding.bind_output(item.name)
+        for _ in range(2):
+            session.run_with_iobinding(binding)
+    except Exception:  # the runtime raises many types, none of them documented
+        return partial(_run, session, feeds)
+    return partial(session.run_with_iobinding, binding)
+
+
 def _ort_value(array: np.ndarray) -> Any:
     if array.dtype.name != "bfloat16":
         return ort.OrtValue.ortvalue_from_numpy(array)
@@ -187,8 +265,17 @@ def _exposing(program: Program, names: Sequence[str]) -> tuple[Any, list[str]]:
 
 def _observed(value: object) -> Observed:
     if isinstance(value, np.ndarray):
-        return Observed(value.dtype.name, tuple(map(int, value.shape)))
+        dims = tuple(map(int, value.shape))
+        return Observed(value.dtype.name, dims, _denormals(value))
     return Observed(type(value).__name__, None)
+
+
+def _denormals(value: np.ndarray) -> int:
+    if value.dtype != np.float32:
+        return 0
+    # Their exponent is 0; shifted to the left, so is that of zero, with nothing behind.
+    bits = np.ascontiguousarray(value).view(np.uint32) << 1
+    return int(np.count_nonzero(bits - 1 < _LEAST_NORMAL - 1))
 
 
 def _answer(worker: Worker, body: bytes) -> bytes:

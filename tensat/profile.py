@@ -1,0 +1,221 @@
+"""Profile a model: the time of each kernel predicted, and the sum against the real time.
+
+Reading order: `profile` is what people call; the parts are in `tensat.profiling`.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnx import NodeProto
+
+from tensat.check.feeds import Inputs, find_inputs
+from tensat.cost_sources import open_store
+from tensat.costs.cpu import Cost, CpuCosts, near_cache
+from tensat.costs.signature_text import shorten
+from tensat.costs.source import Signature
+from tensat.costs.store import CostStore
+from tensat.errors import ExecutionError
+from tensat.model.onnx_read import ModelLike, read
+from tensat.model.onnx_write import write
+from tensat.profiling.as_is import AsIs
+from tensat.profiling.question import AS_IS, question
+from tensat.profiling.result import NOT_ASKED, NodeCost, Profile
+from tensat.profiling.running_graph import RunningGraph, running_graph
+from tensat.runtime import Failure, Feeds, Level, Program, Runtime
+from tensat.stages import Clock, Progress
+
+_SLOW = 1.08  # times of runs while the machine was slower than this are left out
+_SHARE = 0.25  # of the time allowed that may go into running the model
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOptions:
+    """How to profile.
+
+    Attributes:
+        input_shapes: Sizes of inputs, by name; found by trying where not given.
+        threads: Threads that compute.
+        cost_db: File of measured costs; None is the user's.
+        seconds: Time for measuring kernels; later ones are estimated.
+        seed: For random inputs.
+    """
+
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    threads: int = 1
+    cost_db: Path | None = None
+    seconds: float = 60.0
+    seed: int = 0
+
+
+def profile(
+    model: ModelLike,
+    options: ProfileOptions | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Profile:
+    """Predict and measure what a model takes in ONNX Runtime on this machine's CPU.
+
+    The kernels are those of the graph that the runtime makes of the model at its highest
+    level of optimization. Each is timed by itself, once for all models, and kept.
+
+    Args:
+        model: Path of an ONNX file, a ModelProto or an onnx_ir Model; it is not changed.
+        options: How; defaults if None.
+        progress: Told what happens.
+
+    Raises:
+        ModelError: The model cannot be read or is invalid.
+        UsageError: A shape does not fit the model, or the database is refused.
+        ExecutionError: The runtime cannot run the model.
+    """
+    options = options or ProfileOptions()
+    original = read(model)
+    with (
+        tempfile.TemporaryDirectory(prefix="tensat-") as folder,
+        Runtime() as runtime,
+        open_store(options.cost_db) as store,
+    ):
+        path = Path(folder) / "original.onnx"
+        if isinstance(model, str | os.PathLike):
+            path = Path(model)
+        else:
+            write(original, path)
+        job = _Job(options, runtime, store, path, Path(folder), Clock(progress))
+        return job.run()
+
+
+@dataclass
+class _Job:
+    """One profile under way."""
+
+    options: ProfileOptions
+    runtime: Runtime
+    store: CostStore
+    path: Path
+    folder: Path
+    clock: Clock
+
+    def run(self) -> Profile:
+        """Do all of it; the model runs before and after its kernels."""
+        options, runtime = self.options, self.runtime
+        with self.clock.stage("inputs"):
+            inputs = self._inputs()
+            feeds = inputs.feeds(options.seed)
+        program = Program(str(self.path), Level.ALL, options.threads)
+        with self.clock.stage("graph"):
+            graph = running_graph(runtime, program, feeds, self.folder / "running.onnx")
+        asked = [question(graph, node) for node in graph.nodes]
+        with self.clock.stage("model"):
+            runs = self._times(program, feeds)
+            profiled = self._profiled(graph, feeds)
+        with self.clock.stage("kernels") as progress:
+            start = time.monotonic()
+            resident = graph.weight_bytes <= near_cache()
+            source = CpuCosts(
+                self.store, runtime, threads=options.threads, resident=resident
+            )
+            signatures = [each for each in asked if each is not None]
+            own = _own(graph.nodes, asked)
+            given = AsIs(graph, own, profiled, runtime, feeds, options.threads, resident)
+            deadline = start + options.seconds
+            costs = source.costs(signatures, deadline, progress.step, given)
+            measuring = time.monotonic() - start
+        with self.clock.stage("model"):
+            runs += self._times(program, feeds)
+            overhead = _value(runtime.overhead(options.threads))
+            dispatch = len(graph.nodes) * source.dispatch()
+            times = _steady(runs)
+            measured = statistics.median(times)
+            scale = (measured - overhead) / max(sum(profiled.values()), 1e-9)
+            shares = {name: scale * seconds for name, seconds in profiled.items()}
+        return Profile(
+            nodes=_nodes(graph, asked, costs, shares),
+            overhead=overhead,
+            dispatch=dispatch,
+            measured=measured,
+            spread=_spread(times),
+            runs=len(times),
+            threads=options.threads,
+            shapes=dict(inputs.shapes),
+            measuring=measuring,
+            counts={str(name): number for name, number in source.counts.items() if number},
+        )
+
+    def _inputs(self) -> Inputs:
+        given = dict(self.options.input_shapes)
+        return find_inputs(self.runtime, str(self.path), given, (self.options.seed,))
+
+    def _times(self, program: Program, feeds: Feeds) -> list[tuple[float, float]]:
+        """Return the seconds of some runs of the model, and how slow the machine was."""
+        seconds = min(2.0, _SHARE * self.options.seconds)
+        return _value(self.runtime.paced(program, feeds, seconds))
+
+    def _profiled(self, graph: RunningGraph, feeds: Feeds) -> dict[str, float]:
+        """Return what each node takes, after the runtime's own profile."""
+        program = Program(str(graph.path), Level.NONE, self.options.threads)
+        return _value(self.runtime.node_seconds(program, feeds, 1.0))
+
+
+def _value[T](answer: T | Failure) -> T:
+    if isinstance(answer, Failure):
+        raise ExecutionError(f"the runtime cannot run the model: {answer}")
+    return answer
+
+
+def _steady(runs: Sequence[tuple[float, float]]) -> list[float]:
+    """Return the times of runs on a fast machine, but of a third of them at least."""
+    paces = sorted(slowness for _, slowness in runs)
+    limit = max(_SLOW, paces[len(runs) // 3])
+    return [seconds for seconds, slowness in runs if slowness <= limit]
+
+
+def _spread(times: Sequence[float]) -> float:
+    quartiles = statistics.quantiles(times, n=4)
+    return (quartiles[2] - quartiles[0]) / 2 / quartiles[1]
+
+
+def _own(
+    nodes: Sequence[NodeProto], asked: Sequence[Signature | None]
+) -> dict[Signature, NodeProto]:
+    """Return the first node of each signature that does not tell what to time."""
+    found: dict[Signature, NodeProto] = {}
+    for node, signature in zip(nodes, asked, strict=True):
+        if signature is not None and signature.op.startswith(AS_IS):
+            found.setdefault(signature, node)
+    return found
+
+
+def _nodes(
+    graph: RunningGraph,
+    asked: Sequence[Signature | None],
+    costs: Sequence[Cost],
+    shares: Mapping[str, float],
+) -> tuple[NodeCost, ...]:
+    """Return what is known of each node; costs are those of the signatures, in order."""
+    remaining = iter(costs)
+    found = []
+    for node, signature in zip(graph.nodes, asked, strict=True):
+        cost = None if signature is None else next(remaining)
+        operator = f"{node.domain}:{node.op_type}" if node.domain else node.op_type
+        text = "" if signature is None else signature.text()
+        found.append(
+            NodeCost(
+                name=node.name,
+                operator=operator,
+                shapes=" ".join(shorten(text).split(" ")[1:]),
+                signature=text,
+                seconds=cost.seconds if cost else 0.0,
+                spread=cost.spread if cost else 0.0,
+                runs=cost.runs if cost else 0,
+                origin=str(cost.origin) if cost else NOT_ASKED,
+                measured=shares.get(node.name),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,65 @@
+"""The yardsticks are models that the runtime runs, of the operators that they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+import pytest
+
+from tensat.runtime import Failure, Kernel, Runtime
+from tensat.runtime.yardsticks import KINDS, assorted, nothing, pace, uniform
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Iterator[Runtime]:
+    """A real child."""
+    with Runtime() as made:
+        yield made
+
+
+def _types(kernel: Kernel) -> list[str]:
+    graph = onnx.load_model_from_string(kernel.model).graph
+    return [node.op_type for node in graph.node]
+
+
+def test_assorted_operators_come_in_turn() -> None:
+    """Each kind once, then again; no kind stands beside itself."""
+    found = _types(assorted(2 * KINDS, 1))
+    assert found[:KINDS] == found[KINDS:]
+    assert len(set(found)) == KINDS
+
+
+def test_uniform_operators_are_one_kind_of_these() -> None:
+    """All kinds together are the assorted ones."""
+    kinds = [_types(uniform(place, 3, 1)) for place in range(KINDS)]
+    assert all(len(found) == 3 and len(set(found)) == 1 for found in kinds)
+    assert [found[0] for found in kinds] == _types(assorted(KINDS, 1))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [nothing(1), pace(1), assorted(KINDS, 1), uniform(0, 2, 1)],
+    ids=["nothing", "pace", "assorted", "uniform"],
+)
+def test_the_runtime_runs_them(runtime: Runtime, kernel: Kernel) -> None:
+    """They can be timed like any kernel."""
+    timing = runtime.time(kernel)
+    assert not isinstance(timing, Failure), timing
+    assert timing.seconds > 0
+    assert timing.pace >= 1
+
+
+def test_a_run_of_nothing_takes_time(runtime: Runtime) -> None:
+    """That is what starting a run costs."""
+    overhead = runtime.overhead(1)
+    assert not isinstance(overhead, Failure), overhead
+    assert 0 < overhead < 1
+
+
+@pytest.mark.parametrize("resident", [True, False], ids=["in cache", "flooded"])
+def test_dispatch_is_a_time(runtime: Runtime, resident: bool) -> None:
+    """It is never negative, whatever the clock says."""
+    found = runtime.dispatch(1, resident)
+    assert not isinstance(found, Failure), found
+    assert 0 <= found < 1
