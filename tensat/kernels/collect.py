@@ -132,29 +132,48 @@ def _forced(matcher: Matcher, kernels: Sequence[Kernel]) -> list[Kernel]:
     """Keep apart what the runtime fuses, like it or not.
 
     A sum that nothing but a normalization reads becomes one (slow) kernel with it; the
-    normalization by itself must not take such a sum. What else reads a value shows in the
-    model: a sum that something else reads there stays by itself.
+    normalization by itself must not take such a sum, be it one operator or written out.
+    What else reads a value shows in the model: a sum that something else reads there stays
+    by itself.
     """
-    roots = {k.rows[0]: k.rows[1:] for k in kernels if k.forced}
-    inner = {
-        row
-        for root, rows in roots.items()
-        for row in rows
-        if matcher.readers(row.eclass) <= {matcher.operator(root)}
-    }
-    if not inner:
-        return list(kernels)
-    made = {row.eclass for row in inner}
-    found = []
+    regions: dict[int, set[ENodeRow]] = {}
     for kernel in kernels:
-        alone = kernel.rows[0] if len(kernel.rows) == 1 else None
-        if alone in inner:
-            kernel = replace(kernel, inner=True)
-        elif alone in roots:
-            shunned = made.intersection(eclass for eclass, _ in kernel.arguments)
-            kernel = replace(kernel, shuns=frozenset(shunned))
-        found.append(kernel)
-    return found
+        if kernel.forced:
+            regions.setdefault(kernel.eclass, set()).update(kernel.rows)
+    joints = [_joints(matcher, kernel, regions.get(kernel.eclass)) for kernel in kernels]
+    within: dict[int, set[ENodeRow]] = {}
+    for kernel, classes in zip(kernels, joints, strict=True):
+        for eclass in classes:
+            within.setdefault(eclass, set()).update(regions[kernel.eclass])
+    inner = [
+        kernel.layout is Layout.PLAIN
+        and within.get(kernel.eclass, set()).issuperset(kernel.rows)
+        for kernel in kernels
+    ]
+    made = {k.eclass for k, inside in zip(kernels, inner, strict=True) if inside}
+    return [
+        replace(kernel, inner=inside, shuns=frozenset(classes & made))
+        for kernel, inside, classes in zip(kernels, inner, joints, strict=True)
+    ]
+
+
+def _joints(
+    matcher: Matcher, kernel: Kernel, region: set[ENodeRow] | None
+) -> frozenset[int]:
+    """The arguments of a kernel that the runtime would compute with it.
+
+    Args:
+        matcher: Knows who reads a value.
+        kernel: A kernel.
+        region: The e-nodes of forced kernels that compute the same value.
+    """
+    if region is None or kernel.forced or kernel.layout is Layout.BLOCKED:
+        return frozenset()
+    if not region.issuperset(kernel.rows):
+        return frozenset()
+    made = {row.eclass for row in region} - {kernel.eclass}
+    taken = {eclass for eclass, _ in kernel.arguments}
+    return frozenset(c for c in made & taken if matcher.read_within(c, region))
 
 
 def _of_groups(matcher: Matcher, machine: Machine) -> Iterator[Kernel]:

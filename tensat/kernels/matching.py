@@ -67,7 +67,7 @@ class Matcher:
         self.cost: dict[ENodeRow, float] = {}
         self._applications: dict[ENodeRow, Application] = {}
         self._by_class: dict[tuple[int, str], list[ENodeRow]] = defaultdict(list)
-        self._readers: dict[int, set[str]] | None = None
+        self._readers: dict[int, list[ENodeRow]] | None = None
         self._fusions: dict[str, list[Fusion]] = defaultdict(list)
         for fusion in fusions:
             self._fusions[fusion.tree.op].append(fusion)
@@ -124,16 +124,16 @@ class Matcher:
         absent = self.egraph.key_of[eclass].operator == ABSENT
         return None if absent else self.egraph.tensor(eclass)
 
-    def readers(self, eclass: int) -> frozenset[str]:
-        """The operators of the model that read a class; ``""`` for its outputs."""
+    def read_within(self, eclass: int, rows: Container[ENodeRow]) -> bool:
+        """Whether nothing in the model but these e-nodes reads a class."""
         if self._readers is None:
-            self._readers = defaultdict(set)
+            self._readers = defaultdict(list)
             for row in self.rows:
                 if self.original((row,)):
                     for child in row.children:
-                        self._readers[child].add(self.operator(row))
-        own = {""} if eclass in self.roots else set()
-        return frozenset(self._readers[eclass] | own)
+                        self._readers[child].append(row)
+        readers = self._readers.get(eclass, ())
+        return eclass not in self.roots and all(row in rows for row in readers)
 
     def argument(self, eclass: int, layout: Layout, block: int) -> Argument:
         """The type of a class as it lies in memory; of unknown size none at all."""
