@@ -185,12 +185,14 @@ class _Exporter:
         for position, part in enumerate(lowered):
             last = position == len(lowered) - 1
             inputs = [self._lowered_input(ref, node, results) for ref in part.inputs]
-            base = part.op_type.lower()
+            base, name = part.op_type.lower(), node.name
             if last:
                 outputs = [self._result(index, k, base) for k in range(len(node.outputs))]
             else:
                 outputs = [ir.Value(name=self._names.fresh(base))]
                 results.append(outputs[0])
+                # Names of nodes must differ; those of values do.
+                name = f"{name}/{outputs[0].name}" if name else name
             self._nodes.append(
                 ir.Node(
                     part.domain,
@@ -198,7 +200,7 @@ class _Exporter:
                     inputs,
                     _attributes(part.attributes),
                     outputs=outputs,
-                    name=node.name if last or not node.name else f"{node.name}/{base}",
+                    name=name,
                     doc_string=(node.doc or None) if last else None,
                     metadata_props=dict(node.metadata) if last else None,
                 )

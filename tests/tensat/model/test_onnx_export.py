@@ -238,6 +238,22 @@ def test_output_nodes_are_looked_through() -> None:
     np.testing.assert_array_equal(run(result, FEEDS)[0], run(proto, FEEDS)[0])
 
 
+def test_nodes_of_an_operator_written_out_have_names_of_their_own() -> None:
+    """A named GELU of opset 13 is five nodes, two of them products, and they run."""
+    proto = model([node("Relu", "x", "y", name="act")], X, Y, opset=13)
+    graph = to_graph(read(proto))
+    gelu = (("approximate", "none"),)
+    nodes = [
+        replace(n, op="Gelu", attributes=gelu) if n.op == "Relu" else n for n in graph.nodes
+    ]
+    result = to_proto(to_model(replace(graph, nodes=tuple(nodes))))
+    names = [one.name for one in result.graph.node]
+    assert names[-1] == "act"
+    assert len(set(names)) == len(names) == 5
+    assert all(name.startswith("act/") for name in names[:-1])
+    assert np.isfinite(run(result, FEEDS)[0]).all()
+
+
 def test_an_operator_without_onnx_form_is_a_bug() -> None:
     """Erf does not exist at opset 8; extraction must not choose it."""
     graph = to_graph(read(model([node("Relu", "x", "y")], X, Y, opset=8)))
