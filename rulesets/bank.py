@@ -17,6 +17,7 @@ from rulesets.family import Family, Step
 from rulesets.fingerprint import POINTS, hashes, inputs, value_of
 from rulesets.ground import Ground, Leaf, numbers, resize, shape_of
 from rulesets.kernels import Array, apply, part
+from rulesets.ops import Value
 from rulesets.tensor import Shape
 
 type Ints = npt.NDArray[np.int32]
@@ -80,6 +81,8 @@ class Bank:
         self.nodes = np.zeros((0, 0), np.int32)
         self.rows = join([])
         self.keys: Keys = np.zeros(0, np.uint64)
+        self.terms = join([])
+        self.of = np.zeros(0, np.int32)
         self._place = np.zeros(0, np.int32)
         self._values: list[Array] = []
         self._type_of: dict[Shape, int] = {}
@@ -108,6 +111,7 @@ class Bank:
         self._values = [np.concatenate(stored[k]) for k in range(len(self.types))]
         self._grow(rows, np.array(types, np.int32), 0, np.array(keys, np.uint64))
         self._place = np.array(places, np.int32)
+        self.remember(rows, rows.left)
         for name, members in self.family.groups.items():
             table = self._orders[name]
             codes = [
@@ -149,7 +153,7 @@ class Bank:
         if right is not None:
             arguments.append(self.values_of(right))
         one = self.steps[step]
-        attributes = _plain(one, self.family)
+        attributes = plain(one, self.family)
         with np.errstate(all="ignore"):
             if one.index is not None:
                 return part(attributes, one.index, arguments[0])
@@ -190,6 +194,11 @@ class Bank:
         for name in self.order:
             self.order[name] = np.concatenate([self.order[name], self.orders(rows, name)])
         assert len(self._place) == old + len(rows)
+
+    def remember(self, rows: Rows, of: Ints) -> None:
+        """Keep terms, representatives or not, with their classes."""
+        self.terms = join([self.terms, rows])
+        self.of = np.concatenate([self.of, of])
 
     def _grow(self, rows: Rows, types: Ints, size: int, keys: Keys) -> None:
         count, old = len(rows), len(self.rows)
@@ -258,7 +267,8 @@ def _same_types(bank: Bank, left: Ints, right: Ints | None) -> list[npt.NDArray[
     return [np.flatnonzero(code == one) for one in np.unique(code)]
 
 
-def _plain(one: Step, family: Family) -> dict[str, object]:
+def plain(one: Step, family: Family) -> dict[str, Value]:
+    """Return the complete attributes of a step at the family's sizes."""
     leafless = one.of(*_placeholders(one))
     inner = leafless.arguments[0] if one.index is not None else leafless
     assert not isinstance(inner, Leaf)

@@ -1,80 +1,101 @@
-"""From a layer's equations to candidates: one for each law, as terms.
+"""From what laws leave open of a layer to candidates: equations as general as they can be.
 
-Equations that differ by renaming appear once for each renaming. Those in which neither side
-uses its leaves in order are dropped before any term is made. The rest are brought to their
-canonical form and made as general as they can be; instances of others are dropped, and so
-is what fails at a second choice of sizes and at real values: an accident of the first.
+Open equations are brought to their canonical form, which makes renamings one. Each is then
+made as general as it can be; what fails at a second choice of sizes and at real values was
+an accident of the first, and what says something of constants alone is left out.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rulesets.bank import Bank, Rows
+from rulesets.closure import Closure
 from rulesets.enumerate import Layer
-from rulesets.equation import Equation, canonical, without_instances
+from rulesets.equation import Equation, canonical
 from rulesets.family import Family
 from rulesets.generalize import generalize, holds_elsewhere, idle
 from rulesets.ground import Ground, Leaf, Node, leaves, subterms
+from rulesets.merge_outputs import pairs
 
 MOST_CONSTANTS = 1
 """Constants in one equation; with more, nearly all laws are arithmetic of constants."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The candidates of one layer.
+class Open:
+    """An equation that laws leave open.
 
     Attributes:
-        raw: Equations found.
-        distinct: Different ones up to renaming, orientation and common subterms.
-        general: Those that are no instance of another one.
-        equations: Those that also hold elsewhere, the simplest first.
+        equation: In canonical form.
+        node: Where it stands in the closure.
     """
 
-    raw: int
-    distinct: int
-    general: int
-    equations: tuple[Equation, ...]
+    equation: Equation
+    node: int
 
 
-def candidates(
-    bank: Bank,
-    layer: Layer,
+def open_equations(
+    family: Family,
+    closure: Closure,
     sample: int = 1,
     progress: Callable[[int], None] | None = None,
-) -> Candidates:
-    """Return the candidates of a layer.
+) -> list[Open]:
+    """Return what is open, once for each renaming, the simplest first.
 
     Args:
-        bank: Where its terms are.
-        layer: The layer.
-        sample: Take every k-th equation.
+        family: The family.
+        closure: The equations of a layer.
+        sample: Take every k-th of them.
         progress: Called with the number of equations read.
     """
-    ordered = np.flatnonzero(bank.canonical(layer.lhs) | bank.canonical(layer.rhs))
-    ordered = ordered[::sample]
-    lhs, rhs = layer.lhs.take(ordered), layer.rhs.take(ordered)
-    found: dict[Equation, None] = {}
-    for done, equation in enumerate(_equations(bank, lhs, rhs)):
-        if equation is not None and _few_constants(bank.family, equation):
-            found.setdefault(equation)
+    found: dict[Equation, int] = {}
+    for done, node in enumerate(closure.open()[::sample].tolist()):
+        equation = canonical(Equation(*closure.sides(node)))
+        if equation is not None and _few_constants(family, equation):
+            found.setdefault(equation, node)
         if progress is not None and done % 1000 == 0:
             progress(done)
-    distinct: dict[Equation, None] = {}
-    for equation in without_instances(found):
-        wider = generalize(bank.family, equation)
-        if wider is not None:
-            distinct.setdefault(wider)
-    general = without_instances(distinct)
-    right = [
-        each
-        for each in general
-        if not idle(each, bank.family.others) and holds_elsewhere(bank.family, each)
+    waiting = [Open(equation, node) for equation, node in found.items()]
+    return sorted(waiting, key=lambda one: simplicity(one.equation))
+
+
+def widest(family: Family, equation: Equation) -> Equation | None:
+    """Return an equation in its most general form, None if it is an accident or idle."""
+    if not holds_elsewhere(family, equation):
+        return None
+    found = generalize(family, equation)
+    if found is None or idle(found, family.others) or not holds_elsewhere(family, found):
+        return None
+    return found
+
+
+def mergeable(bank: Bank, layer: Layer) -> list[Equation]:
+    """Return the equations of a layer that pair up to rules with two roots.
+
+    Both are about outputs of one Split, whose argument uses its leaves in order.
+    """
+    index = np.array([-1 if one.index is None else one.index for one in bank.steps] or [-1])
+    step = layer.lhs.step
+    split = (step >= 0) & (index[step] >= 0) & bank.canonical(layer.lhs)
+    equations = []
+    for place in np.flatnonzero(split):
+        one, other = layer.lhs.take(place[None]), layer.rhs.take(place[None])
+        sides = [
+            bank.term(*(int(c[0]) for c in (r.step, r.left, r.right))) for r in (one, other)
+        ]
+        equations.append(Equation(*sides))
+    return [
+        equation
+        for pair in pairs(equations)
+        if all(holds_elsewhere(bank.family, one) for one in pair)
+        for equation in pair
     ]
-    right.sort(key=simplicity)
-    return Candidates(len(layer.lhs), len(found), len(general), tuple(right))
+
+
+def _term(bank: Bank, rows: Rows, place: int) -> Ground:
+    return bank.term(int(rows.step[place]), int(rows.left[place]), int(rows.right[place]))
 
 
 def simplicity(equation: Equation) -> tuple[int, int, int, str]:
@@ -101,17 +122,3 @@ def _constant_parts(term: Ground) -> list[Ground]:
     if not leaves(term):
         return [term]
     return [each for argument in term.arguments for each in _constant_parts(argument)]
-
-
-def _equations(bank: Bank, lhs: Rows, rhs: Rows) -> Iterator[Equation | None]:
-    columns: Iterable[tuple[int, ...]] = zip(
-        *(getattr(side, name).tolist() for side in (lhs, rhs) for name in _COLUMNS),
-        strict=True,
-    )
-    for step, left, right, other_step, other_left, other_right in columns:
-        one = bank.term(step, left, right)
-        other = bank.term(other_step, other_left, other_right)
-        yield canonical(Equation(one, other))
-
-
-_COLUMNS = ("step", "left", "right")

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,6 +41,9 @@ TEST = "tensat.derive"
 """Where the derivability test is."""
 
 BAD_ARGUMENTS = 2
+
+PROOF = 5.0
+"""Seconds of processor time for a candidate; a shipped law is proved again by ``audit``."""
 
 console = Console()
 
@@ -114,15 +118,20 @@ def generate_command(
         list[Path] | None,
         typer.Option("--known", help="rule files; what they derive is not found again"),
     ] = None,
+    widen: Annotated[
+        bool, typer.Option("--widen", help="make each law as wide as it can be; slow")
+    ] = False,
+    seconds: Annotated[float, typer.Option(help="that one proof may take")] = PROOF,
 ) -> None:
     """Enumerate terms and keep the proved laws that smaller ones do not derive."""
     with faults():
         place = folder or Path(f"generated-{family}-{size}")
         rules = tuple(_given(known)) if known else ()
-        plan = Plan(family_of(family), size, place, seed, PROVED, sample, rules)
+        plan = Plan(family_of(family), size, place, seed, PROVED, sample, rules, widen)
+        prove = partial(verify, seconds=seconds)
         workers = Workers(jobs, backend, scheduler)
         with _bars() as progress:
-            result = generate(plan, derivability().derivable, verify, workers, progress)
+            result = generate(plan, derivability().derivable, prove, workers, progress)
         _show_counts(result.counts)
         console.print(f"{len(result.laws)} laws in {place / 'laws.toml'}")
         console.print(

@@ -94,7 +94,12 @@ def _sorted_out(
     if not last:
         rows = table.take(new)
         results = np.array(bank.result, np.int32)
+        number = np.zeros(len(table), np.int32)
+        number[new] = len(bank.rows) + np.arange(len(new))
         bank.add(rows, results[rows.step], key[new], size)
+        bank.remember(rows, number[new])
+        bank.remember(table.take(order[old]), match[old].astype(np.int32))
+        bank.remember(table.take(order[twins]), number[leader[twins]])
     return Layer(size, terms, dropped, len(new), lhs, rhs)
 
 

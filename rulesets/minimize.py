@@ -16,7 +16,7 @@ from rulesets.law import Law, forms, name_of
 from rulesets.parallel import Workers
 from rulesets.rule import Rule
 from rulesets.store import parse_file
-from rulesets.verify import Verdict
+from rulesets.verify import Verdict, elementwise
 from rulesets.widen import Wide, widen
 
 type Derivable = Callable[[Equation, Sequence[Rule], Mapping[str, int]], bool]
@@ -54,6 +54,7 @@ def prune(
     accept: frozenset[str],
     workers: Workers,
     known: Sequence[Rule] = (),
+    widening: bool = False,
 ) -> list[Outcome]:
     """Decide about one chunk of candidates.
 
@@ -66,6 +67,8 @@ def prune(
         accept: The verdicts with which a rule is kept.
         workers: Where the first test runs.
         known: Rules that need not be found again.
+        widening: Whether every law is made as wide as it can be, see `rulesets.widen`;
+            else only those about single elements.
     """
     laws = list(kept)
     rules = [*known, *(rule for one in laws for rule in one.rules)]
@@ -78,7 +81,9 @@ def prune(
         if derived or (grown and derivable(equation, rules, sizes)):
             outcomes.append(Outcome(equation, "derived"))
             continue
-        outcome = judge(equation, laws, sizes=sizes, prove=prove, accept=accept)
+        outcome = judge(
+            equation, laws, sizes=sizes, prove=prove, accept=accept, widening=widening
+        )
         outcomes.append(outcome)
         if outcome.law is not None:
             laws.append(outcome.law)
@@ -99,6 +104,7 @@ def judge(
     sizes: Mapping[str, int],
     prove: Prove,
     accept: frozenset[str],
+    widening: bool = False,
 ) -> Outcome:
     """Write a candidate as rules and prove them, each direction in its widest true form."""
     name = name_of(equation, [one.name for one in laws])
@@ -107,7 +113,7 @@ def judge(
         return Outcome(equation, "unwritable")
     proved: list[tuple[str, Rule]] = []
     for alternatives in directions:
-        found, why = _widest(alternatives, prove, accept)
+        found, why = _widest(alternatives, prove, accept, widening)
         if found is not None:
             proved.append(found)
         elif not proved:  # the way back alone would only make terms larger
@@ -117,14 +123,19 @@ def judge(
 
 
 def _widest(
-    alternatives: Sequence[tuple[str, Rule]], prove: Prove, accept: frozenset[str]
+    alternatives: Sequence[tuple[str, Rule]],
+    prove: Prove,
+    accept: frozenset[str],
+    widening: bool,
 ) -> tuple[tuple[str, Rule] | None, str]:
     """Return the first form that is proved, or None and why the last is not."""
     reason = ""
     for text, rule in alternatives:
         better, verdict = proved_text(text, rule, prove)
         if verdict.tier in accept:
-            wide = widen(Wide(better, _parsed(better), verdict), prove)
+            wide = Wide(better, _parsed(better), verdict)
+            if widening or elementwise(wide.rule):  # of the latter every proof is fast
+                wide = widen(wide, prove)
             better = wide.text + proof_line(wide.verdict)
             return (better, _parsed(better)), ""
         reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"

@@ -81,7 +81,10 @@ def test_known_laws_are_found(tmp_path: Path) -> None:
 def test_the_counts_add_up(tmp_path: Path) -> None:
     """Every candidate tried was derived, kept or refused, before laws are minimised."""
     found = run(tmp_path)
-    tested = sum(count.tested for count in found.counts)
+    tested = sum(count.candidates for count in found.counts)
+    assert tested == sum(count.derived + count.refused for count in found.counts) + len(
+        found.laws
+    )
     states = [
         one["status"]
         for file in tmp_path.glob("chunk-*.json")
@@ -105,18 +108,39 @@ def test_a_killed_run_continues(tmp_path: Path) -> None:
     plan = Plan(SMALL, 2, tmp_path / "killed")
     with pytest.raises(_KilledError):
         generate(plan, by_name, believe, Workers(), kill)
-    layer = tmp_path / "killed" / "layer-1.json"
-    written = layer.stat().st_mtime_ns
-    assert not (tmp_path / "killed" / "layer-2.json").exists()
+    first = tmp_path / "killed" / "size-1.json"
+    written = first.stat().st_mtime_ns
+    assert not (tmp_path / "killed" / "size-2.json").exists()
     again = generate(plan, by_name, believe, Workers(), silent)
-    assert layer.stat().st_mtime_ns == written
+    assert first.stat().st_mtime_ns == written
     assert again == run(tmp_path / "whole")
+
+
+def test_a_run_killed_between_chunks_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that are there are read, not made again."""
+    monkeypatch.setattr("rulesets.generate.CHUNK", 2)
+    plan = Plan(SMALL, 2, tmp_path / "killed")
+
+    def kill(stage: str, done: int, total: int) -> None:
+        if stage == "size 2: prune":
+            raise _KilledError
+
+    with pytest.raises(_KilledError):
+        generate(plan, never, believe, Workers(), kill)
+    chunk = tmp_path / "killed" / "chunk-2-0.json"
+    written = chunk.stat().st_mtime_ns
+    again = generate(plan, never, believe, Workers(), silent)
+    assert chunk.stat().st_mtime_ns == written
+    whole = Plan(SMALL, 2, tmp_path / "whole")
+    assert again == generate(whole, never, believe, Workers(), silent)
 
 
 def test_a_finished_run_writes_nothing_twice(tmp_path: Path) -> None:
     """Laws and chunks stay as they are; the result is the same."""
     first = run(tmp_path)
-    before = {file: file.stat().st_mtime_ns for file in tmp_path.glob("[lc]*-*.json")}
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.glob("[cs]*-*.json")}
     assert run(tmp_path) == first
     assert {file: file.stat().st_mtime_ns for file in before} == before
     assert not list(tmp_path.glob("*.part"))
@@ -148,8 +172,8 @@ def test_conditions_of_a_proof_join_the_rule() -> None:
         asked.append(len(rule.where))
         return Verdict("all-sizes", conditions=("dim ?a 0 = 3",))
 
-    w = step("Relu").of(W[0])
-    chunk = [Equation(step("Relu").of(w), w)]
+    w = step("Transpose", perm=(1, 0)).of(W[0])
+    chunk = [Equation(step("Transpose", perm=(1, 0)).of(w), w)]
     (outcome,) = prune(
         chunk,
         (),
@@ -161,14 +185,30 @@ def test_conditions_of_a_proof_join_the_rule() -> None:
     )
     assert outcome.law is not None
     assert '"dim ?a 0 = 3"' in outcome.law.texts[0]
-    assert asked == [0, 1]
+    assert len(asked) == 2
+    assert asked[1] == asked[0] + 1
 
 
-def test_laws_that_others_derive_are_dropped() -> None:
+def test_laws_that_others_derive_are_dropped(tmp_path: Path) -> None:
     """The largest are tried first."""
-    found = generate
-    assert found is generate
-    assert minimize((), sizes=SIZES, derivable=never) == []
+    plan = Plan(SMALL, 2, tmp_path)
+    laws = generate(plan, never, believe, Workers(), silent).laws
+    asked: list[Equation] = []
+
+    def derives(one: Equation, rules: Sequence[Rule], sizes: Mapping[str, int]) -> bool:
+        asked.append(one)
+        return len(asked) == 1
+
+    assert minimize(laws, sizes=SIZES, derivable=derives) == list(laws[:-1])
+    assert asked == [one.equation for one in reversed(laws)]
+
+
+def test_a_law_closes_its_instances(tmp_path: Path) -> None:
+    """What an associative product says of fewer matrices is never a candidate."""
+    found = generate(Plan(SMALL, 2, tmp_path), never, believe, Workers(), silent)
+    (_, second) = found.counts
+    assert second.open > second.candidates
+    assert second.candidates == second.kept
 
 
 def test_two_processes_find_the_same(tmp_path: Path) -> None:
