@@ -89,6 +89,11 @@ def measure(
             f"{found.known} known, {found.measured} measured, {found.refused} refused by "
             f"the runtime, {found.seconds:.1f} s in all"
         )
+        if found.unsteady:
+            typer.echo(
+                f"{found.unsteady} varied too much to be stored; "
+                "a machine with nothing else to do measures them"
+            )
         if found.scaled:
             typer.echo(
                 f"{found.scaled} were not measured in time; "

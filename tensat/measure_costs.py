@@ -18,6 +18,7 @@ class Measured:
     Attributes:
         known: Signatures measured earlier.
         measured: Signatures measured now.
+        unsteady: Signatures measured now, with too wide a spread to be stored.
         refused: Signatures for which the runtime has no kernel.
         scaled: Signatures that there was no time to measure.
         estimated: Signatures that are never measured.
@@ -27,6 +28,7 @@ class Measured:
 
     known: int
     measured: int
+    unsteady: int
     refused: int
     scaled: int
     estimated: int
@@ -55,13 +57,14 @@ def measure_costs(
     used = replace(options, cost="cpu", cost_table=None, measure=False)
     result = optimize(model, used, progress=progress)
     costs = result.report.costs
-    known, measured, refused, scaled, estimated = (
+    known, measured, unsteady, refused, scaled, estimated = (
         int(costs.get(name, 0))
-        for name in ("known", "measured", "refused", "scaled", "estimated")
+        for name in ("known", "measured", "unsteady", "refused", "scaled", "estimated")
     )
     return Measured(
         known,
         measured,
+        unsteady,
         refused,
         scaled,
         estimated,

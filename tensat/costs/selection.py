@@ -16,7 +16,8 @@ class Selection:
 
     Attributes:
         devices: One of these texts is part of the device's name, in capitals or not.
-        runtime: Part of the runtime's name, in capitals or not.
+        runtime: Part of the runtime's name, in capitals or not; if it is the whole name
+            of one, that one only.
         threads: The number of threads; None for any.
     """
 
@@ -48,6 +49,8 @@ class Selection:
         """
         there = sorted(settings)
         found = [setting for setting in there if self.fits(setting)]
+        exact = [setting for setting in found if setting.runtime == self.runtime]
+        found = exact or found
         if there and not found:
             raise UsageError(f"'{path}' has no such costs; it holds {names(there)}")
         return found

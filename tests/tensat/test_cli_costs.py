@@ -16,6 +16,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tensat.cli import app
+from tensat.costs.exchange import read_costs
 from tensat.costs.store import CostStore, Record, Setting
 from tests.tensat.model.onnx_models import model, node, random, value
 
@@ -199,40 +200,44 @@ def test_clear_all_without_asking() -> None:
     assert settings("a.sqlite") == {}
 
 
-def measured(text: str) -> int:
-    """How many costs a command says that it measured."""
-    match = re.match(r"\d+ known, (\d+) measured, \d+ refused by the runtime, ", text)
-    assert match is not None, text
-    return int(match[1])
+COUNTS = re.compile(
+    r"(\d+) known, (\d+) measured, (\d+) refused by the runtime, [\d.]+ s in all\n"
+    r"((\d+) varied .*\n)?((\d+) were not measured in time.*\n)?"
+)
 
 
-def test_measuring_is_needed_once() -> None:
-    """What is measured is stored, and a second time nothing is left to do."""
+def test_what_is_measured_is_stored_and_not_measured_again() -> None:
+    """A second time it is known; how much that is depends on how busy the machine is."""
     onnx.save(MODEL, "in.onnx")
     command = ("measure", "in.onnx", "--cost-db", "b.sqlite", "--seconds", "40")
     first = costs(*command)
     assert first.exit_code == 0, first.output
-    assert measured(first.stdout) > 0
-    ((where, stored),) = settings("b.sqlite").items()
-    assert stored >= measured(first.stdout)
-    assert where.threads == 1
-    second = costs(*command)
-    assert re.match(r"[1-9]\d* known, 0 measured", second.stdout), second.stdout
-    assert settings("b.sqlite") == {where: stored}
+    assert COUNTS.fullmatch(first.stdout), first.stdout
+    before = read_costs("b.sqlite")
+    assert {where.threads for where in before} == {1}
+    second = COUNTS.fullmatch(costs(*command).stdout)
+    assert second is not None
+    assert int(second[1]) > 0
+    for where, records in read_costs("b.sqlite").items():
+        for signature, record in before[where].items():
+            assert records[signature] == record
+            assert records[signature].measured == record.measured
     assert Path("in.onnx").read_bytes() == MODEL.SerializeToString()
 
 
 def test_two_processes_measure_into_one_database() -> None:
-    """They start together, without a database; together they measured all that is asked."""
+    """They start together, without a database; neither loses what it measured."""
     onnx.save(MODEL, "in.onnx")
     arguments = ["measure", "in.onnx", "--cost-db", "b.sqlite", "--seconds", "40"]
     command = [sys.executable, "-m", "tensat", "costs", *arguments]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     told = [child.communicate(timeout=300)[0].decode() for child in children]
     assert [child.returncode for child in children] == [0, 0]
-    (stored,) = settings("b.sqlite").values()
-    assert stored >= max(map(measured, told)) > 0
-    assert measured(costs(*arguments).stdout) == 0
+    found = [match for text in told if (match := COUNTS.fullmatch(text))]
+    assert len(found) == 2
+    rows = sum(settings("b.sqlite").values())
+    assert rows >= max(int(match[2]) for match in found)
+    assert rows > 0
 
 
 @pytest.mark.parametrize(

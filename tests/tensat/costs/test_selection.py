@@ -31,6 +31,15 @@ def test_a_selection(selection: Selection, places: list[int]) -> None:
     assert selection.among(SETTINGS, "f") == [SETTINGS[place] for place in places]
 
 
+def test_the_whole_name_of_a_runtime_means_no_other() -> None:
+    """Though it may be the beginning of another's."""
+    longer = Setting("Processor 9", "onnxruntime 1.32 CPU, small weights", 1)
+    found = Selection(runtime="onnxruntime 1.32 CPU").among([*SETTINGS, longer], "f")
+    assert found == SETTINGS[:2]
+    found = Selection(runtime="1.32 cpu", threads=1).among([*SETTINGS, longer], "f")
+    assert found == [SETTINGS[0], longer]
+
+
 def test_nothing_found_is_an_error_that_names_what_there_is() -> None:
     """Unless there is nothing at all."""
     with pytest.raises(
