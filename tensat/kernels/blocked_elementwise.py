@@ -149,7 +149,8 @@ def _kind(member: Application, place: int, image: Tensor) -> str:
     assert image.shape is not None
     if is_image(tensor) and tensor.shape is not None and not argument.constant:
         same = tensor.shape[1] == image.shape[1]
-        if same and (argument.elements > 1 or tensor == image):
+        # One number per channel is for `gate`: 16 numbers repeated are slower than reorders.
+        if same and (tensor == image or tensor.shape[2:] != (1, 1)):
             return "image"
     if argument.dtype == "float32" and argument.elements == 1 and len(argument.dims) <= 4:
         return "number"

@@ -123,7 +123,7 @@ CASES: Mapping[str, Case] = {
     "per channel Add": _with("Add", _per_channel(4), first=True),
     "BatchNormalization": _norm,
     "gate": _gate(1, first=False),
-    "Mul of another batch": _with("Mul", lambda lab, c: lab.value(1, c, 1, 1)),
+    "Mul of another batch": _with("Mul", lambda lab, c: lab.value(1, c, 6, 5)),
     "Sub of a row": _with("Sub", lambda lab, c: lab.value(2, c, 1, 5)),
     "gate of 3": _gate(3, first=True),
     "MaxPool": _one("MaxPool", **_MAX),
@@ -160,6 +160,7 @@ REFUSED: Mapping[str, Case] = {
     "Concat of parts": _join(1, 24, 32),
     "Pad of channels": _one("Pad", pads=(0, 1, 0, 0, 0, 0, 0, 0)),
     "Upsample of channels": _one("Upsample", factors=(1, 2, 1, 1)),
+    "gate of another batch": _with("Mul", lambda lab, c: lab.value(1, c, 1, 1)),
     "factor per pixel": _with("Mul", lambda lab, c: lab.value(1, 1, 6, 5)),
     "factor per column": _with("Mul", lambda lab, c: lab.weight(5)),
 }
