@@ -22,8 +22,11 @@ from tensat.kernels.fusions_reading import (
     is_near,
     is_number,
     maker,
+    once,
     result,
+    single_precision,
     spellings,
+    used_once,
 )
 from tensat.kernels.kernel import Application, Fusion, Members, Tree
 
@@ -52,11 +55,12 @@ def _one_plus(
     members: Members, product: Application, inside: str
 ) -> tuple[Application, int] | None:
     """Return the function to which 1 is added, and the place of the other factor."""
-    found = divided(members, product, "Add")
-    function = None if found is None else _times(members, found[0], 1.0)
-    if found is None or function is None or function.op != inside:
-        return None
-    return function, found[1]
+    for place in (0, 1):
+        total = maker(members, product, place)
+        function = None if total is None else _times(members, total, 1.0)
+        if total is not None and total.op == "Add" and function is not None:
+            return (function, 1 - place) if function.op == inside else None
+    return None
 
 
 def _error_function(members: Members) -> tuple[Application, int, Argument] | None:
@@ -74,18 +78,38 @@ def _error_function(members: Members) -> tuple[Application, int, Argument] | Non
     return None if found is None or x is None else (found[0], *x)
 
 
-def gelu(members: Members) -> tuple[Signature, ...] | None:
-    """Return Gelu for its definition written out."""
-    found = _error_function(members) if chained(members) else None
+def _gelu_of(members: Members) -> tuple[int, Argument] | None:
+    """Return x where members compute x * (1 + erf(x / sqrt 2)) * 0.5."""
+    found = _error_function(members)
     if found is None:
         return None
     function, value, x = found
     quotient = maker(members, function, 0)
     if quotient is None or quotient.children[0] != value:
         return None
-    if not is_near(argument(quotient, 1), _SQRT_TWO):
+    return (value, x) if is_near(argument(quotient, 1), _SQRT_TWO) else None
+
+
+def gelu(members: Members) -> tuple[Signature, ...] | None:
+    """Return Gelu for its definition written out."""
+    found = _gelu_of(members) if chained(members) else None
+    if found is None:
         return None
-    return (canonical("Gelu", (x,), members[0].outputs),)
+    return (canonical("Gelu", (found[1],), members[0].outputs),)
+
+
+def bias_gelu_written_out(members: Members) -> tuple[Signature, ...] | None:
+    """Return BiasGelu for GELU written out of a sum with a vector."""
+    distinct = once(members)
+    found = None if distinct is None else _gelu_of(distinct)
+    if distinct is None or found is None:
+        return None
+    total = next((one for one in distinct if one.value == found[0]), None)
+    if total is None or not used_once(distinct, total.value):
+        return None
+    if not single_precision(distinct):
+        return None
+    return _with_bias("BiasGelu", total, distinct[0])
 
 
 def fast_gelu(members: Members) -> tuple[Signature, ...] | None:
@@ -112,12 +136,19 @@ def fast_gelu(members: Members) -> tuple[Signature, ...] | None:
 def bias_gelu(members: Members) -> tuple[Signature, ...] | None:
     """Return BiasGelu, or FastGelu with a bias, for GELU of a sum with a vector."""
     root, total = members
-    a, b = argument(total, 0), argument(total, 1)
-    x, bias = (b, a) if len(a.dims) == 1 else (a, b)
-    if not chained(members) or len(bias.dims) != 1 or x.dims[-1:] != bias.dims:
+    if not chained(members):
         return None
     exact = root.attributes["approximate"] == "none"
-    op = "BiasGelu" if exact else "FastGelu"
+    return _with_bias("BiasGelu" if exact else "FastGelu", total, root)
+
+
+def _with_bias(
+    op: str, total: Application, root: Application
+) -> tuple[Signature, ...] | None:
+    a, b = argument(total, 0), argument(total, 1)
+    x, bias = (b, a) if len(a.dims) == 1 else (a, b)
+    if len(bias.dims) != 1 or x.dims[-1:] != bias.dims:
+        return None
     return (contributed(op, (x, bias), root.outputs),)
 
 
@@ -148,18 +179,27 @@ def _one_more(function: tuple[Tree, ...]) -> tuple[Tree, ...]:
 
 
 _HALF = (Tree("Mul"),)
-_ERF = _one_more(spellings("Erf", (Tree("Div"),)))
-_GELU = (
-    *spellings("Mul", spellings("Mul", _ERF, None), None),
-    *spellings("Mul", _HALF, _ERF),
-)
+
+
+def _gelus(x: tuple[Tree, ...] | None) -> tuple[Tree, ...]:
+    more = _one_more(spellings("Erf", spellings("Div", x, None)))
+    return (
+        *spellings("Mul", spellings("Mul", more, x), None),
+        *spellings("Mul", spellings("Mul", x, None), more),
+    )
+
+
 _CUBE = spellings("Mul", (Tree("Pow"),), None)
 _TANH = spellings("Tanh", spellings("Mul", spellings("Add", _CUBE, None), None))
 _FAST = spellings("Mul", _HALF, _one_more(_TANH))
 _QUICK = spellings("Mul", (Tree("Sigmoid"), Tree("Sigmoid", ((0, Tree("Mul")),))), None)
 
 FUSIONS: tuple[Fusion, ...] = (
-    *[Fusion("GELU written out", tree, gelu) for tree in _GELU],
+    *[Fusion("GELU written out", tree, gelu) for tree in _gelus(None)],
+    *[
+        Fusion("GELU with bias written out", tree, bias_gelu_written_out, forced=True)
+        for tree in _gelus((Tree("Add"),))
+    ],
     *[Fusion("approximate GELU written out", tree, fast_gelu) for tree in _FAST],
     Fusion("GELU with bias", Tree("Gelu", ((0, Tree("Add")),)), bias_gelu, forced=True),
     *[Fusion("x times sigmoid", tree, quick_gelu) for tree in _QUICK],

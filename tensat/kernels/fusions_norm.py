@@ -31,7 +31,7 @@ from tensat.kernels.fusions_reading import (
     shape,
     single_precision,
     spellings,
-    uses,
+    used_once,
 )
 from tensat.kernels.kernel import Application, Fusion, Members, Tree
 
@@ -209,18 +209,13 @@ def _layer(members: Members) -> _Layer | None:
     return _Layer(centred, gain, bias, found[1])
 
 
-def _used_once(members: Members, *twice: int) -> bool:
-    """Whether values made inside are used once, but for those that are used twice."""
-    return all(uses(members, one.value) == 1 + (one.value in twice) for one in members[1:])
-
-
 def layer_norm(members: Members) -> tuple[Signature, ...] | None:
     """Return LayerNormalization for its definition written out."""
     distinct = once(members)
     found = None if distinct is None else _layer(distinct)
     if distinct is None or found is None:
         return None
-    if not _used_once(distinct, found.centred.value):
+    if not used_once(distinct, found.centred.value):
         return None
     x = argument(found.centred, 0)
     return (
@@ -238,7 +233,7 @@ def skip_layer_norm_written_out(members: Members) -> tuple[Signature, ...] | Non
     if distinct is None or found is None:
         return None
     total = maker(distinct, found.centred, 0)
-    if total is None or not _used_once(distinct, found.centred.value, total.value):
+    if total is None or not used_once(distinct, found.centred.value, total.value):
         return None
     return _skip(total, (found.gain, found.bias), members[0], found.epsilon)
 

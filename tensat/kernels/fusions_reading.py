@@ -92,6 +92,11 @@ def chained(members: Members) -> bool:
     return used and single_precision(members)
 
 
+def used_once(members: Members, *twice: int) -> bool:
+    """Whether values made inside are used once, but for those that are used twice."""
+    return all(uses(members, one.value) == 1 + (one.value in twice) for one in members[1:])
+
+
 def single_precision(members: Members) -> bool:
     """Whether all arguments and results are float32."""
     found = [one for member in members for one in (*member.inputs, *member.outputs)]

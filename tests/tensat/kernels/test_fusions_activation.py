@@ -24,11 +24,13 @@ def gelu(
     divisor: float = sqrt(2),
     rank: int = 0,
     multiplied: bool = False,
+    bias: tuple[int, ...] | None = None,
 ) -> Drawing:
     """GELU written out, the factor 0.5 `behind`, at `x` or at the `sum`."""
 
     def draw(s: Sketch) -> int:
         x, one = s.input(*SHAPE), s.number(1.0, *[1] * rank)
+        x = x if bias is None else _pair(s, "Add", x, s.constant(*bias), swapped)
         fraction = s.number(0.5, *[1] * rank)
         if multiplied:
             scaled = s.apply("Mul", x, s.number(1 / divisor))
@@ -96,6 +98,10 @@ FUSED: dict[str, Drawing] = {
     "gelu with half of x": gelu("x"),
     "gelu with half of x, arguments swapped": gelu("x", swapped=True),
     "gelu, numbers of one axis": gelu(rank=1),
+    "gelu of a sum": gelu(bias=(8,)),
+    "gelu of a sum, arguments swapped": gelu(swapped=True, bias=(8,)),
+    "gelu of a sum with half of it": gelu("x", bias=(8,)),
+    "gelu of a sum with half of it, arguments swapped": gelu("x", swapped=True, bias=(8,)),
     "fast gelu": fast(),
     "fast gelu, arguments swapped": fast(swapped=True),
     "gelu with bias": biased(*SHAPE, bias=(8,)),
@@ -142,3 +148,12 @@ def test_runtime_keeps_apart_what_no_fusion_claims(draw: Drawing, tmp_path: Path
     assert not list(claims(sketch, root))
     left = [one.op for one in ran(sketch, [root], tmp_path / "m.onnx")]
     assert sorted(left) == sorted(one.op for one in sketch.made.values())
+
+
+def test_another_bias_stays_before_what_is_written_out(tmp_path: Path) -> None:
+    """Only the GELU becomes one kernel."""
+    sketch = Sketch(21)
+    root = gelu(bias=(1, 1, 8))(sketch)
+    assert [s.op for _, found in claims(sketch, root) for s in found] == ["Gelu"]
+    left = [one.op for one in ran(sketch, [root], tmp_path / "m.onnx")]
+    assert left == ["Add", "Gelu"]
