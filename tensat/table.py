@@ -47,8 +47,11 @@ def _cost_lines(report: Report) -> list[Text]:
     if report.costs.get("source") != "table" or not report.costs.get("scaled"):
         return []
     known = report.costs.get("known", 0) + report.costs.get("refused", 0)
-    text = f"The cost table holds {known} of {known + report.costs['scaled']} operators; "
-    return [Text(f"{text}the others were estimated by its own costs.", style="yellow")]
+    asked = known + report.costs["scaled"]
+    text = (
+        f"The cost table holds {known} of {asked} costs; it scales estimates of the rest."
+    )
+    return [Text(text, style="yellow")]
 
 
 def _operator_rows(report: Report) -> list[tuple[str, int, int]]:

@@ -271,7 +271,7 @@ def test_a_recorded_table_replaces_the_device() -> None:
         app, [*command, "--cost-table", "far.costs", "--report", "r"]
     )
     assert result.exit_code == 0, result.output
-    assert re.search(r"The cost table holds \d+ of \d+ operators", result.stdout)
+    assert re.search(r"The cost table holds \d+ of \d+ costs; it scales", result.stdout)
     report = json.loads(Path("r").read_text())
     assert report["costs"]["source"] == "table"
     assert report["costs"]["scaled"] > 0
