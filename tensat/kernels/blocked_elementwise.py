@@ -149,7 +149,7 @@ def _kind(member: Application, place: int, image: Tensor) -> str:
     assert image.shape is not None
     if is_image(tensor) and tensor.shape is not None and not argument.constant:
         same = tensor.shape[1] == image.shape[1]
-        # One number per channel is for `gate`: 16 numbers repeated are slower than reorders.
+        # One number per channel is for `gate`: repeated 16 at a time it is slow.
         if same and (tensor == image or tensor.shape[2:] != (1, 1)):
             return "image"
     if argument.dtype == "float32" and argument.elements == 1 and len(argument.dims) <= 4:
