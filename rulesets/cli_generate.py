@@ -42,7 +42,7 @@ TEST = "tensat.derive"
 
 BAD_ARGUMENTS = 2
 
-PROOF = 5.0
+PROOF = 3.0
 """Seconds of processor time for a candidate; a shipped law is proved again by ``audit``."""
 
 console = Console()

@@ -19,6 +19,9 @@ from rulesets.store import parse_file
 from rulesets.verify import Verdict, elementwise
 from rulesets.widen import Wide, widen
 
+PATIENCE = 2.0
+"""Seconds of processor time for wider forms of a direction that is not proved."""
+
 type Derivable = Callable[[Equation, Sequence[Rule], Mapping[str, int]], bool]
 """Whether an equation follows from rules at these sizes; the third argument."""
 
@@ -128,10 +131,17 @@ def _widest(
     accept: frozenset[str],
     widening: bool,
 ) -> tuple[tuple[str, Rule] | None, str]:
-    """Return the first form that is proved, or None and why the last is not."""
-    reason = ""
-    for text, rule in alternatives:
+    """Return the first form that is proved, or None and why the last is not.
+
+    The form that was found comes last; those before it are wider, and tried as long as
+    there is patience.
+    """
+    reason, spent = "", 0.0
+    for place, (text, rule) in enumerate(alternatives):
+        if spent > PATIENCE and place < len(alternatives) - 1:
+            continue
         better, verdict = proved_text(text, rule, prove)
+        spent += verdict.seconds
         if verdict.tier in accept:
             wide = Wide(better, _parsed(better), verdict)
             if widening or elementwise(wide.rule):  # of the latter every proof is fast

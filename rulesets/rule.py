@@ -9,8 +9,11 @@ side has exactly the type and shape of the left: that guard lets a rule speak of
 broadcasting operators without saying each time that nothing may grow.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import inf
 
 from rulesets.condition import Condition
 from rulesets.condition import holds as condition_holds
@@ -30,7 +33,17 @@ from rulesets.match import Builder, Facts, Match, Value
 from rulesets.ops import OPERATORS, complete
 from rulesets.origin import Origin
 from rulesets.tensor import FLOATS, Tensor
-from rulesets.term import Apply, Literal, Rest, Select, Spread, Term, Variable, subterms
+from rulesets.term import (
+    Apply,
+    Literal,
+    Rest,
+    Select,
+    Spread,
+    Term,
+    Variable,
+    applications,
+    subterms,
+)
 
 TIERS = ("all-sizes", "at-sizes", "tested", "refuted", "unknown")
 """The verdicts of the verifier, the best first; only the first two are proofs."""
@@ -56,6 +69,9 @@ class Rule:
         verdict: What the verifier found: one of `TIERS`; empty if it was not asked.
         ranks: For which ranks.
         origin: Where it comes from, None if its row does not say.
+        bounded: Whether it keeps away from ranks above those it was proved for. A proof
+            at all sizes goes up to some rank, and no operator means another thing above;
+            a proof at given sizes never speaks of other ranks.
     """
 
     name: str
@@ -70,6 +86,7 @@ class Rule:
     verdict: str = ""
     ranks: str = ""
     origin: Origin | None = None
+    bounded: bool = False
 
     @property
     def variadic(self) -> bool:
@@ -158,7 +175,35 @@ def holds(rule: Rule, match: Match, facts: Facts) -> bool:
     handles = (*match.roots, *match.variables.values())
     if not all(_is_plain(facts.tensor(handle)) for handle in handles):
         return False
+    if not _at_proved_ranks(rule, match, facts):
+        return False
     return all(condition_holds(condition, match, facts) for condition in rule.where)
+
+
+def _at_proved_ranks(rule: Rule, match: Match, facts: Facts) -> bool:
+    """Say whether the tensors of the left side have ranks that were proved."""
+    low, high = _bounds(rule.ranks)
+    if rule.verdict == "all-sizes" and not rule.bounded:
+        high = inf
+    if low == 0 and high == inf:
+        return True
+    labels = _labels(rule.lhs)
+    return all(
+        name in labels or low <= len(facts.tensor(handle).shape or ()) <= high
+        for name, handle in match.variables.items()
+    )
+
+
+@lru_cache
+def _bounds(ranks: str) -> tuple[int, float]:
+    """Return the least and the greatest rank of a text like ``2-4, 1-3 arguments``."""
+    numbers = [int(each) for each in re.findall(r"\d+", ranks.split(",")[0])]
+    return (numbers[0], numbers[-1]) if numbers else (0, inf)
+
+
+@lru_cache(maxsize=1000)
+def _labels(lhs: tuple[Term, ...]) -> frozenset[str | None]:
+    return frozenset(each.label for side in lhs for each in applications(side))
 
 
 def _is_plain(tensor: Tensor) -> bool:

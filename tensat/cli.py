@@ -103,7 +103,7 @@ def optimize(
         list[str] | None, typer.Option(metavar="RULE", help="do not use this rule")
     ] = None,
     only_proved: Annotated[
-        bool, typer.Option("--only-proved", help="use no rule that is not proved")
+        bool, typer.Option("--only-proved", help="use no rule beyond its proof")
     ] = False,
     rules: Annotated[
         list[Path] | None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -129,13 +129,15 @@ def select_rules(
 ) -> tuple[Rule, ...]:
     """The rules without those named and, if asked, without those that are not proved.
 
+    Those that are proved then keep to the ranks of their proofs.
+
     Raises:
         UsageError: A name is no rule's.
     """
     for name in skip:
         named(rules, name)
     return tuple(
-        rule
+        replace(rule, bounded=only_proved)
         for rule in rules
         if rule.name not in set(skip) and not (only_proved and rule.verdict not in PROVED)
     )

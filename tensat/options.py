@@ -39,7 +39,8 @@ class Options:
         measure: Whether to time the result against the original. Without it the result
             is judged by predicted cost, and still checked to compute the same.
         skip: Names of rules that must not be used.
-        only_proved: Whether rules without a proof are left out, too.
+        only_proved: Whether rules without a proof are left out, too, and the others kept
+            to the ranks of their proofs.
         rules: Files of rules to use beside those that are shipped; each is proved first.
         operators: Specifications of operators that are not known otherwise.
         target: ``portable`` (standard operators only) or ``ort-cpu`` (ONNX Runtime on the

@@ -195,3 +195,51 @@ def test_a_rule_that_cannot_be_is_refused(
     conditions = tuple(parse_condition(text) for text in where)
     with pytest.raises(RuleError, match=reason):
         check_rule((parse_term(lhs),), (parse_term(rhs),), conditions)
+
+
+PROVED = {
+    "any rank": ("all-sizes", "any", False, {0, 1, 2, 3, 4, 5}),
+    "above the tried ones": ("all-sizes", "2-3", False, {2, 3, 4, 5}),
+    "not above if bounded": ("all-sizes", "2-3, 1-3 arguments", True, {2, 3}),
+    "one rank": ("all-sizes", "4", True, {4}),
+    "at given sizes": ("at-sizes", "3", False, {3}),
+    "not asked": ("", "", False, {0, 1, 2, 3, 4, 5}),
+}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ranks", "bounded", "wanted"), PROVED.values(), ids=PROVED
+)
+def test_a_rule_applies_at_proved_ranks(
+    verdict: str, ranks: str, bounded: bool, wanted: set[int]
+) -> None:
+    """Below the ranks of its proof never, above only where nothing hinders it."""
+    one = replace(
+        rule("(Relu ?y:(Relu ?x))", "(Relu ?x)"),
+        verdict=verdict,
+        ranks=ranks,
+        bounded=bounded,
+    )
+    found = set()
+    for rank in range(6):
+        graph = TermGraph()
+        leaf = graph.leaf(np.ones((2,) * rank), constant=False)
+        root = node_of(graph, "Relu", node_of(graph, "Relu", leaf))
+        (match,) = find(one, graph, (root,))
+        if holds(one, match, graph):
+            found.add(rank)
+    assert found == wanted
+
+
+def test_what_a_label_stands_for_has_any_rank() -> None:
+    """Proofs name the ranks of the tensors that a rule takes, not of those it makes."""
+    one = replace(
+        rule("(Relu ?y:(ReduceSum[axes=[0], keepdims=0] ?x))", "(Relu ?y)"),
+        verdict="all-sizes",
+        ranks="2",
+    )
+    graph = TermGraph()
+    leaf = graph.leaf(np.ones((2, 3)), constant=False)
+    inner = node_of(graph, "ReduceSum", leaf, axes=(0,), keepdims=0)
+    (match,) = find(one, graph, (node_of(graph, "Relu", inner),))
+    assert holds(one, match, graph)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -12,9 +13,10 @@ import pytest
 
 from rulesets.errors import OperatorError
 from rulesets.ops import OPERATORS, added, extended, operators_of, unary
+from rulesets.store import load
 from tensat.errors import UsageError
 from tensat.extension import operators_in, own_operators, own_rules
-from tensat.optimize import optimize
+from tensat.optimize import optimize, select_rules
 from tensat.options import Options
 
 ROOT = Path(__file__).parents[2]
@@ -126,6 +128,16 @@ def test_what_is_not_proved_is_refused(
     path = write_rule(tmp_path / "mine.toml", lhs, rhs, shape)
     with pytest.raises(UsageError, match=message):
         own_rules([path], ())
+
+
+def test_only_proved_keeps_to_the_ranks_of_proofs() -> None:
+    """Rules without a proof are gone, the others are bounded; else nothing changes."""
+    shipped = load()
+    one = replace(shipped[0], name="unproved", verdict="tested")
+    chosen = select_rules((*shipped, one), only_proved=True)
+    assert [rule.name for rule in chosen] == [rule.name for rule in shipped]
+    assert all(rule.bounded for rule in chosen)
+    assert select_rules(shipped) == shipped
 
 
 def test_names_must_differ(tmp_path: Path) -> None:
