@@ -32,7 +32,8 @@ from tensat.runtime import Failure, Feeds, Level, Program, Runtime
 from tensat.stages import Clock, Progress
 
 _SLOW = 1.08  # times of runs while the machine was slower than this are left out
-_SHARE = 0.25  # of the time allowed that may go into running the model
+_AT_ONCE = 12  # kernels between two times at which the model itself runs
+_BETWEEN = 0.2  # seconds of such a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class _Job:
     clock: Clock
 
     def run(self) -> Profile:
-        """Do all of it; the model runs before and after its kernels."""
+        """Do all of it; the model runs before, after and between its kernels."""
         options, runtime = self.options, self.runtime
         with self.clock.stage("inputs"):
             inputs = self._inputs()
@@ -112,21 +113,28 @@ class _Job:
         with self.clock.stage("graph"):
             graph = running_graph(runtime, program, feeds, self.folder / "running.onnx")
         asked = [question(graph, node) for node in graph.nodes]
+        resident = graph.weight_bytes <= near_cache()
+        source = CpuCosts(self.store, runtime, threads=options.threads, resident=resident)
+        source.learn_pace()
         with self.clock.stage("model"):
             runs = self._times(program, feeds)
             profiled = self._profiled(graph, feeds)
         with self.clock.stage("kernels") as progress:
-            start = time.monotonic()
-            resident = graph.weight_bytes <= near_cache()
-            source = CpuCosts(
-                self.store, runtime, threads=options.threads, resident=resident
-            )
             signatures = [each for each in asked if each is not None]
             own = _own(graph.nodes, asked)
             given = AsIs(graph, own, profiled, runtime, feeds, options.threads, resident)
-            deadline = start + options.seconds
-            costs = source.costs(signatures, deadline, progress.step, given)
-            measuring = time.monotonic() - start
+            deadline = time.monotonic() + options.seconds
+            costs: dict[Signature, Cost] = {}
+            distinct = list(dict.fromkeys(signatures))
+            measuring = 0.0
+            for place in range(0, len(distinct), _AT_ONCE):
+                part = distinct[place : place + _AT_ONCE]
+                start = time.monotonic()
+                found = source.costs(part, deadline, None, given)
+                measuring += time.monotonic() - start
+                costs.update(zip(part, found, strict=True))
+                runs += self._times(program, feeds, _BETWEEN)
+                progress.step(len(costs), len(distinct))
         with self.clock.stage("model"):
             runs += self._times(program, feeds)
             overhead = _value(runtime.overhead(options.threads))
@@ -152,9 +160,10 @@ class _Job:
         given = dict(self.options.input_shapes)
         return find_inputs(self.runtime, str(self.path), given, (self.options.seed,))
 
-    def _times(self, program: Program, feeds: Feeds) -> list[tuple[float, float]]:
+    def _times(
+        self, program: Program, feeds: Feeds, seconds: float = 2.0
+    ) -> list[tuple[float, float]]:
         """Return the seconds of some runs of the model, and how slow the machine was."""
-        seconds = min(2.0, _SHARE * self.options.seconds)
         return _value(self.runtime.paced(program, feeds, seconds))
 
     def _profiled(self, graph: RunningGraph, feeds: Feeds) -> dict[str, float]:
@@ -195,14 +204,13 @@ def _own(
 def _nodes(
     graph: RunningGraph,
     asked: Sequence[Signature | None],
-    costs: Sequence[Cost],
+    costs: Mapping[Signature, Cost],
     shares: Mapping[str, float],
 ) -> tuple[NodeCost, ...]:
-    """Return what is known of each node; costs are those of the signatures, in order."""
-    remaining = iter(costs)
+    """Return what is known of each node."""
     found = []
     for node, signature in zip(graph.nodes, asked, strict=True):
-        cost = None if signature is None else next(remaining)
+        cost = None if signature is None else costs[signature]
         operator = f"{node.domain}:{node.op_type}" if node.domain else node.op_type
         text = "" if signature is None else signature.text()
         found.append(

@@ -35,6 +35,7 @@ _WIDE = 0.25  # a spread beyond which a measurement is made again
 _SLOW = 1.3  # the machine's slowness beyond which, too
 _BLURRED = 1e-6  # seconds that no spread of a small kernel matters beside
 _DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
+_PACES = {"product": "Pace of a product", "memory": "Pace of memory"}
 _PATIENCE = 30.0  # seconds for one kernel
 _TOO_BIG = 2 << 30  # bytes: such an operator is estimated, never timed
 
@@ -155,13 +156,28 @@ class CpuCosts:
         missing = _by_turns(
             [s for s in distinct if s not in found], self._roofline.estimate
         )
-        self._measure(missing, found, deadline, progress, given)
+        if missing:
+            self.learn_pace()
+            self._measure(missing, found, deadline, progress, given)
+            self.learn_pace()
         self._estimate_rest(distinct, found)
         for cost in found.values():
             self.counts[cost.origin] += 1
         if progress is not None:
             progress(len(distinct), len(distinct))
         return [found[signature] for signature in asked]
+
+    def learn_pace(self) -> None:
+        """Let the runtime and the store know the best that either saw the machine at.
+
+        Slowness is relative to that, in this process and in later ones.
+        """
+        stored = self._store.find(self.setting, list(_PACES.values()))
+        seconds = {name: stored[t].seconds for name, t in _PACES.items() if t in stored}
+        found = self._runtime.best(self.setting.threads, seconds)
+        if not isinstance(found, Failure) and found != seconds:
+            records = {_PACES[name]: Record(best) for name, best in found.items()}
+            self._store.save(self.setting, records)
 
     def dispatch(self) -> float:
         """Return the seconds that a node takes besides its kernel, in a model.

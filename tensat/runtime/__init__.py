@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
@@ -178,6 +178,19 @@ class Runtime:
         """
         answer = self.call("paced", program, feeds, seconds, timeout=timeout)
         return cast("list[tuple[float, float]] | Failure", answer)
+
+    def best(
+        self, threads: int, known: Mapping[str, float], timeout: float | None = None
+    ) -> dict[str, float] | Failure:
+        """Tell how fast the machine can be, and return the best that was ever seen.
+
+        Args:
+            threads: Threads that compute.
+            known: Seconds by name of a yardstick, as this returned it earlier.
+            timeout: Seconds after which the call fails.
+        """
+        answer = self.call("best", threads, dict(known), timeout=timeout)
+        return cast("dict[str, float] | Failure", answer)
 
     def overhead(self, threads: int, timeout: float | None = None) -> float | Failure:
         """Return the seconds of a run that computes nothing."""

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -140,6 +140,10 @@ class Worker:
         """Time a program; return for each run its seconds and the machine's slowness."""
         run = _bound(self._session(program), feeds)
         return self._clock.paced(run, program.threads, seconds)
+
+    def best(self, threads: int, known: Mapping[str, float]) -> dict[str, float]:
+        """Return the best that the machine was seen at."""
+        return self._clock.best(threads, known)
 
     def overhead(self, threads: int) -> float:
         """Return the seconds of a run that computes nothing."""

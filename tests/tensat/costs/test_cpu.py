@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import onnx
@@ -31,6 +31,12 @@ class FakeRuntime(Runtime):
     def version(self, timeout: float | None = None) -> str | Failure:
         """Return a version without starting anything."""
         return "1.0"
+
+    def best(
+        self, threads: int, known: Mapping[str, float], timeout: float | None = None
+    ) -> dict[str, float] | Failure:
+        """Return that nothing better was seen."""
+        return dict(known)
 
     def time(self, kernel: Kernel, timeout: float | None = None) -> Timing | Failure:
         """Return the next answer, the last one again and again."""
@@ -369,3 +375,20 @@ def test_an_expensive_kernel_is_not_repeated() -> None:
     made = kernel(_relu(64), 64e-3, 0.01, 1)
     assert made is not None
     assert made.copies == 1
+
+
+def test_the_best_pace_is_kept(store: CostStore) -> None:
+    """A later process judges the machine by the best that an earlier one saw."""
+
+    class Paced(FakeRuntime):
+        def best(
+            self, threads: int, known: Mapping[str, float], timeout: float | None = None
+        ) -> dict[str, float] | Failure:
+            seen = {"product": 2e-4, "memory": 1e-3}
+            self.told = dict(known)
+            return {name: min(known.get(name, 1.0), best) for name, best in seen.items()}
+
+    CpuCosts(store, Paced(FAST)).learn_pace()
+    later = Paced(FAST)
+    CpuCosts(store, later).learn_pace()
+    assert later.told == {"product": 2e-4, "memory": 1e-3}

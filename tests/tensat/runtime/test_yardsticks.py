@@ -63,3 +63,15 @@ def test_dispatch_is_a_time(runtime: Runtime, resident: bool) -> None:
     found = runtime.dispatch(1, resident)
     assert not isinstance(found, Failure), found
     assert 0 <= found < 1
+
+
+def test_the_pace_is_that_of_the_best(runtime: Runtime) -> None:
+    """A better one that others saw makes this machine slow."""
+    best = runtime.best(1, {})
+    assert not isinstance(best, Failure), best
+    assert sorted(best) == ["memory", "product"]
+    better = {name: seconds / 100 for name, seconds in best.items()}
+    assert runtime.best(1, better) == better
+    timing = runtime.time(pace(1))
+    assert not isinstance(timing, Failure), timing
+    assert timing.pace > 10
