@@ -154,7 +154,7 @@ def _form(
             return None  # one argument cannot lie in two ways
         blocked.add(kernel.summand)
     layouts, steps = laid(arguments_of(members), blocked, block)
-    weights = steps.value(conv.children[1])
+    weights: StepRef = steps.value(conv.children[1])
     bias: StepRef = Absent()
     if len(conv.inputs) > 2 and conv.inputs[2] is not None:
         bias = steps.value(conv.children[2])

@@ -132,7 +132,7 @@ def few_rows(members: Members, block: int) -> tuple[BlockedForm, ...]:
 def _as_pixels(steps: Steps, x: StepRef, found: Product, block: int) -> StepRef:
     """Append what makes rows the pixels of a blocked image."""
     rows, filled = found.rows, up(found.inner, block)
-    flat = steps.add("Reshape", [x], shape=(rows, found.inner))
+    flat: StepRef = steps.add("Reshape", [x], shape=(rows, found.inner))
     flat = fill_up(steps, flat, (rows, filled))
     if rows > 1:
         split = steps.add("Reshape", [flat], shape=(rows, filled // block, block))

@@ -62,7 +62,7 @@ def sliced(members: Members, block: int) -> tuple[BlockedForm, ...]:
     x: StepRef = steps.value(member.children[0])
     names = ("axes", "starts", "ends", "steps")
     columns = [member.attributes[name] for name in names]
-    parts = list(zip(*columns, strict=True))  # type: ignore[call-overload]
+    parts = list(zip(*columns, strict=True))
     kept = []
     for axis, start, end, step in parts:
         if axis == 1:

@@ -109,7 +109,8 @@ def read(chain: Chain, members: Members) -> ConvKernel | None:
         if not _is_summand(member, 1 - position, conv):
             return None
         summand = member.children[1 - position]
-    activation, parameters = "", ()
+    activation = ""
+    parameters: tuple[float, ...] = ()
     if waiting and waiting[0][1][0] in ACTIVATIONS:
         member, (activation, _) = waiting.pop(0)
         parameters = _parameters(member)
