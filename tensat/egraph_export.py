@@ -17,7 +17,7 @@ from tensat.egraph.price import handle_of_row, operator_of
 from tensat.errors import UsageError
 from tensat.explain import Namer, attributes_words, shape_text
 from tensat.improve import Plan
-from tensat.kernels.problem import eclass_of
+from tensat.kernels.places import eclass_of
 from tensat.model.graph import Graph
 from tensat.report_page.layered_layout import lay_out
 

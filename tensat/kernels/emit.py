@@ -179,7 +179,13 @@ class _Emitter:
         constant = self._constant(identifier)
         if constant is not None:
             return tuple(c for c in constant.children if not self._absent(c))
-        return self.problem.egraph.nodes[self.choice.node_of[identifier]].children
+        index = self.choice.node_of[identifier]
+        kernel, children = (
+            self.problem.behind[index],
+            self.problem.egraph.nodes[index].children,
+        )
+        # Behind its arguments a kernel asks that they are made at all.
+        return children if kernel is None else children[: len(kernel.arguments)]
 
     def _absent(self, eclass: int) -> bool:
         return self.egraph.key_of[eclass].operator == ABSENT
@@ -190,8 +196,7 @@ class _Emitter:
             return self._operator(constant, dict(self.place))
         index = self.choice.node_of[identifier]
         kernel = self.problem.behind[index]
-        children = self.problem.egraph.nodes[index].children
-        places = [self.place[child] for child in children]
+        places = [self.place[child] for child in self._children(identifier)]
         if kernel is None:
             return places[0]
         before = len(self.nodes)

@@ -1,26 +1,20 @@
-"""The extraction problem of kernels.
-
-The plain value of an e-class is the class of that number; its blocked value is a class
-beside it. Reorders lead from one to the other.
-"""
+"""The extraction problem of kernels, for extraction to solve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from extraction import EGraph, ENode
 from tensat.egraph.engine import ENodeRow
 from tensat.kernels.collect import Kernel
-from tensat.kernels.kernel import Layout
+from tensat.kernels.places import ClassId, Places
 
 HYSTERESIS = 0.01
 """Relative surcharge on kernels that the model does not have itself."""
 
 PER_OPERATOR = 1e-10
 """Seconds per e-node: of equal kernels the one of fewest operators is chosen."""
-
-type ClassId = int | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +57,7 @@ def kernel_problem(
         per_operator: Surcharge for each e-node, in seconds.
     """
     roots = tuple(dict.fromkeys(roots))
-    places = _Places(kernels)
+    places = Places(kernels)
     own = {(k.eclass, k.layout, k.signatures) for k in kernels if k.rows and k.original}
     best: dict[tuple[ClassId, frozenset[ClassId]], tuple[float, float, Kernel]] = {}
     constants: dict[int, None] = dict.fromkeys(roots)
@@ -88,45 +82,8 @@ def kernel_problem(
         if eclass in forms:
             nodes.append(ENode("Constant", eclass, (), 0.0))
             behind.append(None)
-    for wanted, made in places.same():
-        nodes.append(ENode("Same", wanted, (made,), 0.0))
+    for place, made in places.ways():
+        nodes.append(ENode("Same", place, (made,), 0.0))
         behind.append(None)
     costs += [0.0] * (len(nodes) - len(costs))
     return Problem(EGraph(nodes, roots), tuple(behind), tuple(costs))
-
-
-def eclass_of(identifier: object) -> int:
-    """The e-class whose value, in some layout, a class of the problem is."""
-    return int(str(identifier).split(".")[0])
-
-
-class _Places:
-    """Which class of the problem a kernel belongs to, and which it asks for.
-
-    Where a forced fusion computes a value, its plain class is made of two, with and without
-    such values.
-    """
-
-    def __init__(self, kernels: Iterable[Kernel]) -> None:
-        self.inner = {kernel.eclass for kernel in kernels if kernel.inner}
-
-    def result(self, kernel: Kernel) -> ClassId:
-        if kernel.eclass in self.inner and kernel.layout is Layout.PLAIN:
-            return f"{kernel.eclass}.inner" if kernel.inner else f"{kernel.eclass}.other"
-        return _wanted(kernel.eclass, kernel.layout)
-
-    def arguments(self, kernel: Kernel) -> tuple[ClassId, ...]:
-        return tuple(
-            f"{eclass}.other" if eclass in kernel.shuns else _wanted(eclass, layout)
-            for eclass, layout in kernel.arguments
-        )
-
-    def same(self) -> Iterator[tuple[ClassId, ClassId]]:
-        """Classes that users ask for, with those in which they are made."""
-        for eclass in sorted(self.inner):
-            yield eclass, f"{eclass}.inner"
-            yield eclass, f"{eclass}.other"
-
-
-def _wanted(eclass: int, layout: Layout) -> ClassId:
-    return eclass if layout is Layout.PLAIN else f"{eclass}.{layout}"

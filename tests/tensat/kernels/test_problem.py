@@ -15,7 +15,8 @@ from tensat.kernels.collect import PLAIN_MACHINE, Kernel, Machine, collect
 from tensat.kernels.kernel import Fusion, Layout, Members, Tree
 from tensat.kernels.machine import ALL_FUSIONS, cpu_machine
 from tensat.kernels.matching import Matcher
-from tensat.kernels.problem import eclass_of, kernel_problem
+from tensat.kernels.places import eclass_of
+from tensat.kernels.problem import kernel_problem
 from tensat.kernels.settle import Candidates, LazySource, Settled, settle
 from tests.tensat.egraph.lab import Lab, rule
 
