@@ -1,0 +1,135 @@
+"""The run of pairs: real models in the runtime, times that decide nothing here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensat.check.guard import Race
+from tensat.errors import ExecutionError
+from tensat.ordering.__main__ import chosen, main
+from tensat.ordering.bench import BenchOptions, random_feeds, run, settle
+from tensat.ordering.net import Net
+from tensat.ordering.pair import Models, Pair
+from tensat.ordering.pairs import all_pairs
+from tensat.ordering.result import Agreement, Prediction
+from tensat.runtime import Runtime
+
+
+def _square(rows: int) -> Models:
+    models = []
+    for op in ("Pow", "Mul"):
+        net = Net()
+        x = net.input(rows, 3)
+        y = net.op(op, x, x if op == "Mul" else net.number(2))
+        models.append(net.model([y], [(rows, 3)]))
+    return models[0], models[1]
+
+
+PAIR = Pair("square", "Pow", "Mul", _square, {"rows": 64}, {"rows": 2})
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Iterator[Runtime]:
+    """A child of the module."""
+    with Runtime() as child:
+        yield child
+
+
+def test_a_pair_is_made_in_two_sizes() -> None:
+    """The small one where the pair has other sizes for it."""
+    full, small = PAIR.models()[0], PAIR.small_models()[0]
+    sizes = [
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value
+        for model in (full, small)
+    ]
+    assert sizes == [64, 2]
+
+
+def test_run(runtime: Runtime, tmp_path: Path) -> None:
+    """A row has predictions that are sums of kernels, and times of both models."""
+    options = BenchOptions(cost_db=tmp_path / "costs.sqlite", seconds=0.05)
+    (row,) = run([PAIR], runtime, options)
+    assert [kernel.name for kernel in row.predicted[0].kernels] == ["Pow"]
+    assert [kernel.name for kernel in row.predicted[1].kernels] == ["Mul"]
+    for prediction in row.predicted:
+        inner = math.fsum(kernel.seconds for kernel in prediction.kernels)
+        assert prediction.seconds > inner > 0
+    assert all(seconds > 0 for seconds in row.measured)
+
+
+def test_what_is_not_equal_is_refused(runtime: Runtime, tmp_path: Path) -> None:
+    """No race between models that compute something else."""
+
+    def wrong(rows: int) -> Models:
+        one, other = Net(), Net()
+        x, y = one.op("Relu", one.input(rows)), other.op("Abs", other.input(rows))
+        return one.model([x], [(rows,)]), other.model([y], [(rows,)])
+
+    options = BenchOptions(cost_db=tmp_path / "costs.sqlite")
+    pair = Pair("wrong", "Relu", "Abs", wrong, {"rows": 8})
+    with pytest.raises(ExecutionError, match=r"pair wrong: .*gives other outputs"):
+        list(run([pair], runtime, options))
+
+
+@pytest.mark.parametrize(
+    ("first", "wanted", "calls"),
+    [
+        pytest.param(Race(2e-3, 1e-3, 2.0, 0.01, 9), Agreement.DISAGREE, [1.5], id="clear"),
+        pytest.param(Race(1e-3, 1e-3, 1.0, 0.5, 9), Agreement.TIE, [1.5], id="tie"),
+        pytest.param(
+            Race(2e-3, 1e-3, 2.0, 1.5, 9), Agreement.DISAGREE, [1.5, 4.5], id="unclear"
+        ),
+    ],
+)
+def test_only_an_unclear_race_is_repeated(
+    first: Race, wanted: Agreement, calls: list[float]
+) -> None:
+    """Whatever was predicted; the longer race counts."""
+    asked = []
+
+    def raced(seconds: float) -> Race:
+        asked.append(seconds)
+        return first if len(asked) == 1 else Race(3e-3, 2e-3, 1.5, 0.02, 30)
+
+    row = settle(PAIR, (Prediction(1e-3), Prediction(2e-3)), raced, 1.5)
+    assert row.agreement is wanted
+    assert asked == calls
+
+
+def test_feeds_are_the_same_for_the_same_seed() -> None:
+    """And of the sizes that the model states."""
+    model = PAIR.small_models()[0]
+    one, again, other = (random_feeds(model, seed)["x0"] for seed in (1, 1, 2))
+    assert one.shape == (2, 3)
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+def test_chosen() -> None:
+    """All pairs, or those that are named."""
+    pairs = all_pairs(0)
+    assert chosen(pairs, None) is pairs
+    assert [pair.name for pair in chosen(pairs, ["gelu", "fire"])] == ["gelu", "fire"]
+
+
+def test_an_unknown_pair_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line that says what is possible."""
+    assert main(["--only", "nothing"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: pair 'nothing' is unknown; possible: qkv-1, ")
+    assert said.count("\n") == 1
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints the table, writes JSON, and keeps costs in the given database."""
+    files = [str(tmp_path / name) for name in ("out.json", "costs.sqlite")]
+    options = ["--json", files[0], "--cost-db", files[1], "--seconds", "0.05"]
+    status = main(["--only", "relu-and-pool", *options])
+    assert status in (0, 1)
+    assert "relu-and-pool" in capsys.readouterr().out
+    assert all(Path(file).stat().st_size for file in files)
