@@ -31,13 +31,18 @@ def render(comparison: Comparison) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     first = comparison.rows[0]
     for row in comparison.rows:
-        last = _ratio(row) if measured else "failed" if row.note else row.stop
+        last = _ratio(row) if measured else "failed" if row.note else _ended(row)
         table.add_row(row.name, *_cells(row, first), last)
     return Group(table, Text(), *(Text(line) for line in conclusions(comparison)))
 
 
 def _ratio(row: Row) -> str:
     return "" if row.ratio is None else f"{row.ratio:.2f} ± {row.spread or 0:.2f}"
+
+
+def _ended(row: Row) -> str:
+    """Why the search ended: what was cut off last, in a word or two."""
+    return row.stop.rsplit(", ", 1)[-1]
 
 
 def _cells(row: Row, first: Row) -> tuple[str, ...]:

@@ -222,6 +222,14 @@ def test_the_table_fits_and_concludes(comparison: Comparison) -> None:
     assert sum("times as long as ILP k=1" in line for line in lines) == 3
 
 
+def test_the_table_keeps_its_columns(comparison: Comparison) -> None:
+    """Numbers are there in full, whatever the reason why a search ended."""
+    rows = [replace(r, stop="saturated, timed out", seen=123456) for r in comparison.rows]
+    lines = _shown(replace(comparison, rows=tuple(rows))).splitlines()
+    assert sum("123456" in line and line.endswith("timed out") for line in lines) == 8
+    assert "…" not in "".join(lines)
+
+
 def _shown(comparison: Comparison) -> str:
     console = Console(width=80)
     with console.capture() as captured:
