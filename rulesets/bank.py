@@ -6,6 +6,7 @@ is a step and the numbers of its arguments.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
@@ -153,7 +154,7 @@ class Bank:
         if right is not None:
             arguments.append(self.values_of(right))
         one = self.steps[step]
-        attributes = plain(one, self.family)
+        attributes = plain(one, self.family.sizes)
         with np.errstate(all="ignore"):
             if one.index is not None:
                 return part(attributes, one.index, arguments[0])
@@ -267,12 +268,12 @@ def _same_types(bank: Bank, left: Ints, right: Ints | None) -> list[npt.NDArray[
     return [np.flatnonzero(code == one) for one in np.unique(code)]
 
 
-def plain(one: Step, family: Family) -> dict[str, Value]:
-    """Return the complete attributes of a step at the family's sizes."""
+def plain(one: Step, env: Mapping[str, int]) -> dict[str, Value]:
+    """Return the complete attributes of a step under values for the symbols of sizes."""
     leafless = one.of(*_placeholders(one))
     inner = leafless.arguments[0] if one.index is not None else leafless
     assert not isinstance(inner, Leaf)
-    sized = resize(type(inner)(inner.op, inner.attributes), family.sizes)
+    sized = resize(type(inner)(inner.op, inner.attributes), env)
     assert not isinstance(sized, Leaf)
     return dict(sized.attributes)
 

@@ -14,6 +14,7 @@ import numpy as np
 from rulesets.bank import Bank, join
 from rulesets.column_match import Flags, Index, Longs, UnfitError
 from rulesets.column_rule import ColumnRule
+from rulesets.elsewhere import Elsewhere
 from rulesets.enumerate import Layer
 from rulesets.ground import Ground
 from rulesets.rule import Rule
@@ -33,10 +34,14 @@ class Closure:
         bank: Holds the terms of all smaller sizes.
         layer: The layer.
         smaller: How many terms the bank held before the layer was enumerated.
+        elsewhere: Their values at other sizes.
     """
 
-    def __init__(self, bank: Bank, layer: Layer, smaller: int) -> None:
+    def __init__(
+        self, bank: Bank, layer: Layer, smaller: int, elsewhere: Elsewhere
+    ) -> None:
         self.bank = bank
+        self.elsewhere = elsewhere
         self.shelf = Shelf(bank)
         self.below = bank.terms.take(np.arange(smaller)), bank.of[:smaller]
         self.index = Index(bank, *self.below)
@@ -118,6 +123,8 @@ class Closure:
     def open(self) -> Longs:
         """Return one node of each part that lacks its representative.
 
+        What fails at other sizes was an accident and is left out.
+
         Equations that differ by renaming appear once for each renaming; those in which
         neither side uses its leaves in order are left out, and ordered sides preferred.
         """
@@ -129,7 +136,9 @@ class Closure:
         nodes = np.sort(nodes[first])
         sides = nodes, self.leader[nodes]
         either = [self.bank.canonical(self.rows.take(side)) for side in sides]
-        return nodes[either[0] | either[1]]
+        nodes = nodes[either[0] | either[1]]
+        sides = nodes, self.leader[nodes]
+        return nodes[self.elsewhere.agree(*(self.rows.take(side) for side in sides))]
 
     def sides(self, node: int) -> tuple[Ground, Ground]:
         """Return a node and its representative as terms."""

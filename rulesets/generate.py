@@ -22,6 +22,7 @@ import numpy as np
 from rulesets.bank import Bank
 from rulesets.candidates import Open, mergeable, open_equations, simplicity, widest
 from rulesets.closure import Closure
+from rulesets.elsewhere import Elsewhere
 from rulesets.enumerate import Layer, layer
 from rulesets.equation import Equation, without_instances
 from rulesets.errors import RulesetsError
@@ -197,20 +198,24 @@ class _Run:
         if all(self._file(size).exists() for size in sizes):
             return
         bank = Bank(self.plan.family, self.plan.seed)
+        elsewhere = Elsewhere(bank)
         laws: list[Law] = []
         for size in sizes:
             smaller, last = len(bank.terms), size == self.plan.size
+            elsewhere.extend()
             found = layer(
                 bank, size, last=last, progress=partial(self._told, f"size {size}: terms")
             )
             if not self._file(size).exists():
-                self._size(bank, found, smaller, laws)
+                closure = Closure(bank, found, smaller, elsewhere)
+                self._size(bank, found, closure, laws)
             laws += [one.law for one in self.outcomes(size) if one.law is not None]
 
-    def _size(self, bank: Bank, found: Layer, smaller: int, kept: Sequence[Law]) -> None:
+    def _size(
+        self, bank: Bank, found: Layer, closure: Closure, kept: Sequence[Law]
+    ) -> None:
         """Look at what the laws kept so far leave open of one size."""
         plan, size = self.plan, found.size
-        closure = Closure(bank, found, smaller)
         rules = [*plan.known, *(rule for one in kept for rule in one.rules)]
         closure.saturate(rules)
         sample = plan.sample if size == plan.size else 1

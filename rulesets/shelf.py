@@ -38,7 +38,7 @@ class Shelf:
     def attributes(self, step: int) -> dict[str, Value]:
         """Return the complete attributes of a step."""
         if step not in self._plain:
-            self._plain[step] = plain(self.bank.steps[step], self.bank.family)
+            self._plain[step] = plain(self.bank.steps[step], self.bank.family.sizes)
         return self._plain[step]
 
     def step(
