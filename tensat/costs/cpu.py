@@ -31,8 +31,9 @@ from tensat.errors import ExecutionError
 from tensat.runtime import Failure, FailureKind, Kernel, Runtime
 
 _METHOD = "CPU, single kernels 2"  # another number whenever the same kernel would differ
+_LEAST = 0.25  # of the roofline's estimate: hardly any kernel is faster than that
 _WIDE = 0.25  # a spread beyond which a measurement is made again
-_SLOW = 1.3  # the machine's slowness beyond which, too
+_SLOW = 1.6  # the machine's slowness beyond which, too
 _BLURRED = 1e-6  # seconds that no spread of a small kernel matters beside
 _DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
 _PACES = {"product": "Pace of a product", "memory": "Pace of memory"}
@@ -166,6 +167,16 @@ class CpuCosts:
         if progress is not None:
             progress(len(distinct), len(distinct))
         return [found[signature] for signature in asked]
+
+    def known(self, signatures: Sequence[Signature]) -> list[float | None]:
+        """Return the costs that need no measuring, None for the others."""
+        asked = [representative(signature) for signature in signatures]
+        found = self._lookup(list(dict.fromkeys(asked)), {})
+        return [found[s].seconds if s in found else None for s in asked]
+
+    def floor(self, signature: Signature) -> float:
+        """Return seconds that the kernel cannot be faster than, by its size alone."""
+        return _LEAST * self._roofline.estimate(representative(signature))
 
     def learn_pace(self) -> None:
         """Let the runtime and the store know the best that either saw the machine at.

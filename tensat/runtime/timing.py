@@ -31,6 +31,7 @@ _WEIGHTS = 4096  # elements from which on constants are drawn around 0
 _BLOCK = 1 << 20  # random numbers from which all tensors are filled
 _LEAST, _MOST = 9, 100  # rounds of an attempt
 _RETRIES = 2  # attempts after the first
+_ATTEMPTS = 4
 _WIDE = 0.08  # a spread from which on another attempt is made
 _SLOW = 1.08  # the machine's slowness that asks for one, too
 _FINEST = 1e-6  # seconds: clocks tell no more
@@ -181,7 +182,7 @@ class KernelClock:
     def _pace(self, threads: int) -> float:
         """Return how slow the machine is just now; 1 is the best it was seen at.
 
-        Slow memory counts a third: few kernels wait for it all the time.
+        Slow memory counts half: few kernels wait for it all the time.
         """
         product, now = self._run(pace, threads), clock(threads)
         product()
@@ -194,7 +195,7 @@ class KernelClock:
             best = self._best.get((name, threads), seconds)
             self._best[name, threads] = min(seconds, best)
             ratios[name] = seconds / self._best[name, threads]
-        return max(ratios["product"], 1 + (ratios["memory"] - 1) / 3)
+        return max(ratios["product"], (1 + ratios["memory"]) / 2)
 
     def best(self, threads: int, known: Mapping[str, float]) -> dict[str, float]:
         """Return the best that the machine was seen at: seconds by name of the yardstick.
@@ -228,14 +229,17 @@ class KernelClock:
         """
         run, now = self._run(_SOME_NODES, threads), clock(threads)
         loops = [_prepared(uniform(kind, _SOME, threads)) for kind in range(KINDS)]
-        samples: list[float] = []
+        found: list[float] = []
         with pinned(threads):
-            for _ in range(_MOST // 4):
-                extra = 0.0 if resident else self._cold(run, now, threads)
-                mixed = _again(run, now)
-                apart = [_again(each, now) for each in loops]
-                samples.append(extra + mixed - statistics.fmean(apart))
-        return max(0.0, statistics.median(samples)) / _SOME
+            for _ in range(_ATTEMPTS):  # neighbours only make it longer
+                samples: list[float] = []
+                for _ in range(_MOST // 10):
+                    extra = 0.0 if resident else self._cold(run, now, threads)
+                    mixed = _again(run, now)
+                    apart = [_again(each, now) for each in loops]
+                    samples.append(extra + mixed - statistics.fmean(apart))
+                found.append(statistics.median(samples))
+        return max(0.0, min(found)) / _SOME
 
     def _cold(
         self, run: Callable[[], object], now: Callable[[], int], threads: int

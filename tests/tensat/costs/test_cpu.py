@@ -251,7 +251,7 @@ def test_an_unsteady_measurement_is_made_again_later(store: CostStore) -> None:
     "timing",
     [
         pytest.param(Timing(9e-3, 0.9, 9), id="spread"),
-        pytest.param(Timing(9e-3, 0.0, 9, pace=1.5), id="slow machine"),
+        pytest.param(Timing(9e-3, 0.0, 9, pace=1.9), id="slow machine"),
     ],
 )
 def test_what_stays_unsteady_is_used_but_not_kept(store: CostStore, timing: Timing) -> None:
