@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tensat.costs.cpu import CpuCosts
+from tensat.costs.cpu import CpuCosts, near_cache
 from tensat.costs.roofline import Roofline
 from tensat.costs.source import CostSource
 from tensat.costs.store import CostStore
@@ -24,6 +24,7 @@ def cost_source(
     database: Path | None = None,
     table: Path | None = None,
     threads: int = 1,
+    weights: int | None = None,
 ) -> Iterator[CostSource]:
     """Open a cost source for as long as the block lasts.
 
@@ -33,6 +34,7 @@ def cost_source(
         database: File of measured costs; None is the user's.
         table: File of recorded costs, where the name is `table`.
         threads: Threads that compute.
+        weights: Bytes of the model's weights, since few stay near a core; None for many.
 
     Raises:
         UsageError: There is no such source, or its file is refused.
@@ -44,7 +46,8 @@ def cost_source(
         yield TableCosts.read(table, threads)
     elif name == "cpu":
         with open_store(database) as store:
-            yield CpuCosts(store, runtime, threads=threads)
+            resident = weights is not None and weights <= near_cache()
+            yield CpuCosts(store, runtime, threads=threads, resident=resident)
     else:
         raise UsageError(f"cost {name!r} is unknown; possible: {', '.join(COSTS)}")
 

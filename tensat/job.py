@@ -169,6 +169,7 @@ class Job:
         with cost_source(
             options.cost, self.runtime, database=options.cost_db,
             table=options.cost_table, threads=options.threads,
+            weights=sum(tensor.nbytes for tensor in self.graph.constants.values()),
         ) as source:  # fmt: skip
             try:
                 yield source

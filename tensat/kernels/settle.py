@@ -38,6 +38,10 @@ class LazySource(Protocol):
         """Seconds that the signature cannot be faster than, without measuring."""
         ...
 
+    def dispatch(self) -> float:
+        """Seconds that a node takes in a model besides its kernel."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -120,6 +124,7 @@ class _Work:
         self.whole, self.own = whole, own
         self.source, self.deadline, self.progress = source, deadline, progress
         self.left, self.seed = seconds, seed
+        self.dispatch = source.dispatch() if isinstance(source, LazySource) else 0.0
         kernels = (*whole.kernels, *own.kernels)
         self.distinct = list(dict.fromkeys(s for k in kernels for s in k.signatures))
         self.costs: dict[Signature, float] = {}
@@ -200,7 +205,7 @@ class _Work:
         self, candidates: Candidates, method: str, seconds: float
     ) -> tuple[Problem, Choice]:
         costs = [
-            kernel.fixed + sum(self.costs[s] for s in kernel.signatures)
+            kernel.fixed + sum(self.costs[s] + self.dispatch for s in kernel.signatures)
             for kernel in candidates.kernels
         ]
         problem = kernel_problem(
