@@ -45,7 +45,7 @@ COMBINING = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum"})
 """Functions of several numbers."""
 
 _BY_RUNTIME = frozenset({"Relu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Gelu"})
-_SUMS = frozenset({"Add", "Mul", "Sum"})
+_SUMS = frozenset({"Add", "Sum"})
 _GELUS = frozenset({"com.microsoft:Gelu", "com.microsoft:QuickGelu"})
 _HARD_SWISH = {"alpha": single(1 / 6), "beta": 0.5}
 
@@ -103,7 +103,8 @@ def combined(members: Members, block: int) -> tuple[BlockedForm, ...]:
     result = steps.add(member.op, refs, **member.attributes)
     if not equal:
         standing(steps, result, blocked_type(image, block))
-    by_runtime = member.op in _SUMS and equal and len(images) == len(kinds)
+    alike = member.op in _SUMS or (member.op == "Mul" and equal)
+    by_runtime = alike and len(images) == len(kinds)
     return (BlockedForm(layouts, tuple(steps.done), by_runtime),)
 
 
@@ -149,8 +150,9 @@ def _kind(member: Application, place: int, image: Tensor) -> str:
     assert image.shape is not None
     if is_image(tensor) and tensor.shape is not None and not argument.constant:
         same = tensor.shape[1] == image.shape[1]
-        # One number per channel is for `gate`: repeated 16 at a time it is slow.
-        if same and (tensor == image or tensor.shape[2:] != (1, 1)):
+        # Factors per channel are for `gate`: repeated 16 at a time they are slow.
+        pixel = tensor.shape[2:] == (1, 1) and member.op not in _SUMS
+        if same and (tensor == image or not pixel):
             return "image"
     if argument.dtype == "float32" and argument.elements == 1 and len(argument.dims) <= 4:
         return "number"

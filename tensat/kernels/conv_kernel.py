@@ -155,7 +155,8 @@ def read_gated(chain: Chain, first: bool, members: Members) -> ConvKernel | None
 def made_plain(kernel: ConvKernel) -> tuple[Signature, ...] | None:
     """Return what the runtime runs on plain tensors; None if it does not fuse all of it.
 
-    It adds a tensor within the convolution only if that has a bias.
+    It adds a tensor within the convolution only if that has a bias, and if its channels
+    and the sizes of its image are numbers.
     """
     conv = kernel.conv
     usual = all(folded_by_runtime(*one, conv) for one in kernel.channelwise)
@@ -166,7 +167,9 @@ def made_plain(kernel: ConvKernel) -> tuple[Signature, ...] | None:
     if shifted and (len(inputs) < 3 or inputs[2] is None):
         inputs[2:] = [Argument("float32", (kernel.channels,), constant=True)]
     if kernel.summand is not None:
-        if len(inputs) < 3 or inputs[2] is None:
+        shape = output_type(conv).shape or ()
+        fixed = all(isinstance(size, int) for size in shape[1:])
+        if not fixed or len(inputs) < 3 or inputs[2] is None:
             return None
         inputs.append(conv.outputs[0])
     outputs = kernel.root.outputs

@@ -248,6 +248,7 @@ _DEFAULTS: Mapping[str, tuple[object, ...]] = {
     "storage_order": (0,),
     "count_include_pad": (0,),
     "axis": (1,),
+    "allowzero": (0,),
     "alpha": (0.20000000298023224,),
     "beta": (0.5,),
     "kernel_shape": ([1, 1],),

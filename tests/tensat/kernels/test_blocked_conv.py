@@ -319,6 +319,15 @@ def test_plain_kernels_are_the_runtimes(
     assert own == [(one.op.removeprefix("com.microsoft:"), len(one.inputs))]
 
 
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_a_plain_sum_wants_sizes_that_are_numbers(symbolic: bool) -> None:
+    """The runtime does not add within a convolution of images of any size."""
+    lab = Lab(np.random.default_rng(SEED), symbolic=symbolic)
+    members, _ = _line(lab, (), "left", "relu", biased=True)
+    assert (_fusion(_tree(members)).plain(members) is None) == symbolic
+    assert len(_forms(members)) == 1
+
+
 def test_an_activation_is_an_attribute_of_the_runtimes_node() -> None:
     """The signature holds the node's attributes and its numbers."""
     lab = Lab(np.random.default_rng(SEED))

@@ -73,10 +73,10 @@ def _norm(lab: Lab, c: int) -> tuple[Application, Members]:
     return lab.apply("BatchNormalization", x, *given), made
 
 
-def _gate(n: int, *, first: bool) -> Case:
+def _gate(n: int, *, first: bool, op: str = "Mul") -> Case:
     def make(lab: Lab, c: int) -> tuple[Application, Members]:
         values, made = _on(lab.image(n, c, 6, 5), lab.image(n, c, 1, 1))
-        return lab.apply("Mul", *(values[::-1] if first else values)), made
+        return lab.apply(op, *(values[::-1] if first else values)), made
 
     return make
 
@@ -125,6 +125,8 @@ CASES: Mapping[str, Case] = {
     "gate": _gate(1, first=False),
     "Mul of another batch": _with("Mul", lambda lab, c: lab.value(1, c, 6, 5)),
     "Sub of a row": _with("Sub", lambda lab, c: lab.value(2, c, 1, 5)),
+    "Add of a pixel": _gate(2, first=False, op="Add"),
+    "Sum of a pixel": _gate(2, first=True, op="Sum"),
     "gate of 3": _gate(3, first=True),
     "MaxPool": _one("MaxPool", **_MAX),
     "MaxPool dilated": _one("MaxPool", **{**_MAX, "dilations": (2, 1)}),
