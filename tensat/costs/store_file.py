@@ -42,8 +42,15 @@ CREATE TABLE cost (
 ) WITHOUT ROWID
 """
 
-INSERT = "INSERT OR REPLACE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-"""Puts a row; the check sum stands last."""
+INSERT = (
+    f"INSERT OR REPLACE INTO cost ({', '.join(COLUMNS[VERSION])}) "
+    f"VALUES ({', '.join('?' * len(COLUMNS[VERSION]))})"
+)
+"""Puts a row; the check sum stands last.
+
+The columns are named: if another process has just converted the table, SQLite then looks at
+it again instead of objecting to the number of values.
+"""
 
 Row = tuple[str, str, int, str, float | None, float, int, str, float]
 """A row without its check sum, as `COLUMNS` of format 1 names it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tensat.costs.store import CostStore, Record, Setting
-from tensat.costs.store_file import APPLICATION, VERSION, check_sum, is_database
+from tensat.costs.store_file import APPLICATION, INSERT, VERSION, check_sum, is_database
 from tensat.errors import UsageError
 
 HERE = Setting("a processor", "a runtime 1", 1)
@@ -247,9 +247,8 @@ def test_what_a_killed_process_wrote_is_read(tmp_path: Path) -> None:
         assert store.records(HERE) == SAVED
 
 
-def test_format_1_is_brought_to_the_present(tmp_path: Path) -> None:
-    """Its rows are found, with their dates, and the file has the new format for good."""
-    path = tmp_path / "costs.sqlite"
+def first_format(path: Path) -> Path:
+    """Make a database as it was before there were check sums."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -264,6 +263,12 @@ def test_format_1_is_brought_to_the_present(tmp_path: Path) -> None:
         row = ("a processor", "a runtime 1", 1, "a", 1, 0.5, 9, "", 1700000000.5)
         connection.execute("INSERT INTO cost VALUES (?,?,?,?,?,?,?,?,?)", row)
         connection.commit()
+    return path
+
+
+def test_format_1_is_brought_to_the_present(tmp_path: Path) -> None:
+    """Its rows are found, with their dates, and the file has the new format for good."""
+    path = first_format(tmp_path / "costs.sqlite")
     for _ in range(2):
         with CostStore.open(path) as store:
             assert store.find(HERE, ["a"]) == {"a": Record(1.0, 0.5, 9)}
@@ -271,6 +276,18 @@ def test_format_1_is_brought_to_the_present(tmp_path: Path) -> None:
             store.save(HERE, {"b": Record(1.0)})
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+
+
+def test_a_table_that_another_process_converts_meanwhile(tmp_path: Path) -> None:
+    """Who has read the old table's columns before can write the new one's rows."""
+    path = first_format(tmp_path / "costs.sqlite")
+    row = ("a processor", "a runtime 1", 1, "b", 2.0, 0.5, 9, "", 1700000000.0)
+    with closing(sqlite3.connect(path, isolation_level=None)) as early:
+        early.execute("SELECT count(*) FROM cost").fetchone()
+        CostStore.open(path).close()
+        early.execute(INSERT, (*row, check_sum(row)))
+    with CostStore.open(path) as store:
+        assert store.find(HERE, ["b"]) == {"b": Record(2.0, 0.5, 9)}
 
 
 def test_a_changed_row_is_seen(tmp_path: Path) -> None:
