@@ -65,7 +65,7 @@ class Closure:
                 break
 
     def apply(self, rules: Iterable[Rule]) -> list[Rule]:
-        """Unite what rules make equal.
+        """Unite what rules make equal, looking at pairs that are still apart.
 
         Returns:
             The rules that could be applied; the others are a matter for the e-graph.
@@ -74,9 +74,12 @@ class Closure:
         for rule in rules:
             try:
                 one = ColumnRule(rule, self.shelf)
-                for start in range(0, len(self.rows), BATCH):
-                    some = np.arange(start, min(start + BATCH, len(self.rows)))
-                    self._unite(*one.edges(self.index, self.rows.take(some)), start)
+                nodes = np.flatnonzero(self.apart(np.arange(self.count)))
+                nodes = np.union1d(nodes, self.leader[nodes])
+                for start in range(0, len(nodes), BATCH):
+                    some = nodes[start : start + BATCH]
+                    row, *right = one.edges(self.index, self.rows.take(some))
+                    self._unite(some[row], *right)
             except UnfitError:
                 continue
             applied.append(rule)
@@ -94,13 +97,13 @@ class Closure:
         self.index = Index(self.bank, join([rows, self.rows.take(more)]), of)
         return len(self.index.rows) > before
 
-    def _unite(self, row: Longs, classes: Longs, codes: Longs, start: int) -> None:
+    def _unite(self, node: Longs, classes: Longs, codes: Longs) -> None:
         """Take the edges from nodes to right sides, of which class or code is known."""
         known = classes >= 0
         rows = self.bank.rows.take(np.where(known, classes, 0))
         codes = np.where(known, self.index.codes_of(rows), codes)
         place = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
-        node, other = row + start, self._order[place]
+        other = self._order[place]
         # Laws connect equal values only; anything else is a fault of rounding.
         fits = (self._codes[place] == codes) & (self.leader[node] == self.leader[other])
         self._join(node[fits], other[fits])
