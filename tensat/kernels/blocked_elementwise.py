@@ -154,8 +154,9 @@ def _kind(member: Application, place: int, image: Tensor) -> str:
         pixel = tensor.shape[2:] == (1, 1) and member.op not in _SUMS
         if same and (tensor == image or not pixel):
             return "image"
-    if argument.dtype == "float32" and argument.elements == 1 and len(argument.dims) <= 4:
-        return "number"
+    sizes = tensor.shape  # a size that happens to be 1 is none
+    if tensor.dtype == "float32" and sizes is not None and len(sizes) <= 4:
+        return "number" if all(size == 1 for size in sizes) else "other"
     return "other"
 
 

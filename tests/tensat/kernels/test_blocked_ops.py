@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import onnx
 import pytest
 
+from rulesets.size import symbol
+from rulesets.tensor import Tensor
 from tensat.kernels.blocked_elementwise import COMBINING, FINITE, PARTIAL
 from tensat.kernels.blocked_ops import BLOCKED_SINGLE
 from tensat.kernels.kernel import Application, BlockedForm, Members
@@ -257,6 +260,17 @@ def test_what_would_be_wrong_is_refused(name: str) -> None:
     """Operators that do not see channels in the order in which they lie."""
     member, _ = REFUSED[name](Lab(np.random.default_rng(SEED)), 32)
     assert _forms((member,)) == ()
+
+
+def test_a_size_that_happens_to_be_one_is_no_number() -> None:
+    """A row of any number of pixels is not a single number, though it is one here."""
+    lab = Lab(np.random.default_rng(SEED))
+    (x,), _ = _on(lab.image(2, 24, 6, 1))
+    member = lab.apply("Add", x, lab.value(1, 1, 1, 1))
+    assert len(_forms((member,))) == 1
+    n, w = symbol("n"), symbol("w")
+    types = (Tensor("float32", (n, 24, 6, w)), Tensor("float32", (1, 1, 1, w)))
+    assert _forms((replace(member, types=types, results=types[:1]),)) == ()
 
 
 @pytest.mark.parametrize(
