@@ -59,7 +59,7 @@ def _options(
         int, typer.Option(help="e-nodes at which the e-graph stops")
     ] = 50_000,
     cost: Annotated[
-        str, typer.Option(metavar="cpu|table|roofline", help="where costs come from")
+        str, typer.Option(metavar="cpu|cuda|table|roofline", help="where costs come from")
     ] = "cpu",
     cost_db: Annotated[
         Path | None,

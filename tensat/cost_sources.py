@@ -44,6 +44,11 @@ def cost_source(
         yield Roofline()
     elif name == "table" and table is not None:
         yield TableCosts.read(table, threads)
+    elif name == "cuda":
+        from tensat.costs.cuda import open_cuda  # only where it is asked for
+
+        with open_store(database) as store:
+            yield open_cuda(store)
     elif name == "cpu":
         with open_store(database) as store:
             resident = weights is not None and weights <= near_cache()

@@ -39,6 +39,9 @@ from tensat.sizes import bind_sizes
 from tensat.stages import Clock
 from tensat.target import check_portable, stamp, this_machine
 
+CUDA = "cuda"
+"""The cost source of a device that races are not run on."""
+
 SAME = 1e-6
 """Relative difference below which two predicted costs are one."""
 
@@ -156,7 +159,7 @@ class Job:
     def _aim(self, sizes: dict[str, int]) -> Aim:
         """What the result is for: the kernels of this machine, or operators as they are."""
         targeted = self.options.target == ORT_CPU
-        if self.options.cost == "roofline" and not targeted:
+        if self.options.cost in {"roofline", CUDA} and not targeted:
             return Aim(sizes)
         block = block_size(self.runtime)
         machine = cpu_machine(block, targeted=targeted)
@@ -199,7 +202,9 @@ class Job:
         for candidate in candidates:
             if not self._promising(candidate, plan):
                 continue
-            verdict = self._judge(candidate, inputs, measure=self.options.measure)
+            # Races are run on the processor: they say nothing about another device.
+            measure = self.options.measure and self.options.cost != CUDA
+            verdict = self._judge(candidate, inputs, measure=measure)
             if verdict.accepted:
                 reason = f"Improved: {verdict.text}."
                 if verdict.race is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from rulesets.ops import Operator
 from tensat.errors import UsageError
 
-COSTS = ("cpu", "table", "roofline")
+COSTS = ("cpu", "cuda", "table", "roofline")
 """Cost sources that an option can name."""
 
 PORTABLE, ORT_CPU = "portable", "ort-cpu"
@@ -31,8 +31,9 @@ class Options:
         max_nodes: E-nodes at which saturation stops.
         iterations: Steps of saturation at most.
         multi_iterations: Steps in which multi-pattern rules run.
-        cost: ``cpu`` (operators measured in ONNX Runtime), ``table`` (recorded, of any
-            device) or ``roofline`` (estimated).
+        cost: ``cpu`` or ``cuda`` (kernels measured in ONNX Runtime), ``table`` (recorded,
+            of any device) or ``roofline`` (estimated). Results for ``cuda`` are compared
+            on the processor and judged by prediction.
         cost_db: File of measured costs; None is the user's cache folder.
         cost_table: File of recorded costs, as ``tensat costs export`` writes it, or a
             database; for ``table`` only.
