@@ -198,6 +198,14 @@ class Lab:
         return run(_model(nodes, feeds, constants, result), feeds, "NONE")
 
 
+def computed(steps: Sequence[Step], array: Array) -> Array:
+    """Return the result of steps on constants, of one constant."""
+    constants = {"w": array}
+    kind = Tensor("float32", array.shape)
+    name, _ = _steps([], constants, steps, ["w"], [kind], "s")
+    return constants[name]
+
+
 def run(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str = "ALL") -> Array:
     """Return the only output of a model at an optimization level."""
     return np.asarray(session(model, level).run(None, dict(feeds))[0])
