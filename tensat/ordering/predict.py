@@ -26,7 +26,7 @@ def predict(
     program: Program,
     feeds: Feeds,
     folder: Path,
-    seconds: float = 10.0,
+    seconds: float = 4.0,
 ) -> Prediction:
     """Return the predicted time of a model, kernel by kernel.
 
@@ -56,7 +56,7 @@ def predict(
     overhead = runtime.overhead(program.threads)
     if isinstance(overhead, Failure):
         raise ExecutionError(f"the runtime cannot run a model: {overhead}")
-    dispatch = 0.0 if resident else len(graph.nodes) * source.dispatch()
+    dispatch = len(graph.nodes) * source.dispatch()
     kernels = tuple(
         KernelCost(_name(signature), signature.text(), cost.seconds, str(cost.origin))
         for signature, cost in zip(signatures, costs, strict=True)

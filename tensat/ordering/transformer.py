@@ -131,20 +131,21 @@ def causal(rows: int, heads: int, each: int) -> Models:
     mask = np.triu(np.full((rows, rows), -1e9, np.float32), 1)
     dims = (heads, rows, each)
     q, k, v = whole.input(*dims), whole.input(heads, each, rows), whole.input(*dims)
-    x = _masked(whole, q, k, v, mask)
+    x = _masked(whole, q, k, v, mask, each)
     q, k, v = blocks.input(*dims), blocks.input(heads, each, rows), blocks.input(*dims)
     half = rows // 2
     parts = []
     for first, last in ((0, half), (half, rows)):
         some = _cut(blocks, q, 1, first, last)
         keys, values = _cut(blocks, k, 2, 0, last), _cut(blocks, v, 1, 0, last)
-        parts.append(_masked(blocks, some, keys, values, mask[first:last, :last]))
+        parts.append(_masked(blocks, some, keys, values, mask[first:last, :last], each))
     y = blocks.op("Concat", *parts, axis=1)
     return whole.model([x], [dims]), blocks.model([y], [dims])
 
 
-def _masked(net: Net, q: str, k: str, v: str, mask: Array) -> str:
-    scores = net.op("Add", net.op("MatMul", q, k), net.weight(mask))
+def _masked(net: Net, q: str, k: str, v: str, mask: Array, each: int) -> str:
+    scores = net.op("Mul", net.op("MatMul", q, k), net.number(each**-0.5))
+    scores = net.op("Add", scores, net.weight(mask))
     return net.op("MatMul", net.op("Softmax", scores, axis=-1), v)
 
 
