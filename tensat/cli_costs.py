@@ -63,6 +63,9 @@ def measure(
         str,
         typer.Option(metavar="portable|ort-cpu", help="what will be optimized for"),
     ] = "portable",
+    everything: Annotated[
+        bool, typer.Option("--all", help="measure what no plan needs, too")
+    ] = False,
     cost_db: CostDb = None,
     seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
 ) -> None:
@@ -79,6 +82,7 @@ def measure(
             seconds=seconds,
             cost_db=cost_db or default_path(),
             target=target,
+            measure_all=everything,
             seed=seed,
             threads=threads,
         )

@@ -163,7 +163,8 @@ class Job:
             return Aim(sizes)
         block = block_size(self.runtime)
         machine = cpu_machine(block, targeted=targeted)
-        return Aim(sizes, machine, ALL_FUSIONS, cpu_machine(block))
+        every = self.options.measure_all
+        return Aim(sizes, machine, ALL_FUSIONS, cpu_machine(block), every)
 
     @contextmanager
     def _costs(self) -> Iterator[CostSource]:

@@ -37,6 +37,7 @@ class Options:
         cost_db: File of measured costs; None is the user's cache folder.
         cost_table: File of recorded costs, as ``tensat costs export`` writes it, or a
             database; for ``table`` only.
+        measure_all: Whether kernels are measured that no plan needs; ``cpu`` only.
         measure: Whether to time the result against the original. Without it the result
             is judged by predicted cost, and still checked to compute the same.
         skip: Names of rules that must not be used.
@@ -58,6 +59,7 @@ class Options:
     cost: str = "cpu"
     cost_db: Path | None = None
     cost_table: Path | None = None
+    measure_all: bool = False
     measure: bool = True
     skip: tuple[str, ...] = ()
     only_proved: bool = False
