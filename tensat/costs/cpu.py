@@ -3,10 +3,10 @@
 Known signatures come from the store. The others are timed one by one, the operators that
 are estimated to be expensive first but each kind of operator in turn, so that an early
 deadline leaves few surprises. Each measurement is saved as soon as it is made. One that
-spreads too widely, or was made while the machine was slow, is made again after all others;
-if that is no better, it is used, but refused as an entry of the store. What is not timed by
-the deadline gets the estimate, scaled by how far the estimates of the same operator were
-off.
+spreads, or was made while the machine was slow, is made again after all others, and the
+better one counts; what stays bad is used, but refused as an entry of the store. What is not
+timed by the deadline gets the estimate, scaled by how far the estimates of the same
+operator were off.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import math
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 
 from tensat.costs.kernel_model import kernel
@@ -32,8 +31,9 @@ from tensat.runtime import Failure, FailureKind, Kernel, Runtime
 
 _METHOD = "CPU, single kernels 2"  # another number whenever the same kernel would differ
 _LEAST = 0.25  # of the roofline's estimate: hardly any kernel is faster than that
-_WIDE = 0.25  # a spread beyond which a measurement is made again
-_SLOW = 1.6  # the machine's slowness beyond which, too
+_CALM = 0.12  # a disturbance below which a measurement is not made again
+_DISTURBED = 0.6  # one beyond which it is not kept
+_PASSES = 4  # times that a kernel is measured at most
 _BLURRED = 1e-6  # seconds that no spread of a small kernel matters beside
 _DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
 _PACES = {"product": "Pace of a product", "memory": "Pace of memory"}
@@ -46,7 +46,7 @@ class Origin(StrEnum):
 
     KNOWN = "known"  # measured earlier
     MEASURED = "measured"  # measured now
-    UNSTEADY = "unsteady"  # measured now, twice, with too wide a spread to be kept
+    UNSTEADY = "unsteady"  # measured now, but on too disturbed a machine to be kept
     REFUSED = "refused"  # the runtime has no kernel for it: infinite
     SCALED = "scaled"  # estimated, then scaled by the measurements
     ESTIMATED = "estimated"  # by the roofline; never measured
@@ -73,11 +73,10 @@ class Cost:
     pace: float = 1.0
 
     @property
-    def steady(self) -> bool:
-        """Whether the repetitions agree, and the machine was not slow."""
-        blurred = self.spread * self.seconds < _BLURRED
-        agree = math.isinf(self.seconds) or blurred or self.spread <= _WIDE
-        return agree and self.pace <= _SLOW
+    def disturbance(self) -> float:
+        """How much the machine was disturbed: by how much it may be wrong, relative."""
+        spread = self.spread if self.spread * self.seconds > _BLURRED else 0.0
+        return 0.0 if math.isinf(self.seconds) else spread + self.pace - 1
 
 
 class CpuCosts:
@@ -172,6 +171,8 @@ class CpuCosts:
         """Return the costs that need no measuring, None for the others."""
         asked = [representative(signature) for signature in signatures]
         found = self._lookup(list(dict.fromkeys(asked)), {})
+        for cost in found.values():
+            self.counts[cost.origin] += 1
         return [found[s].seconds if s in found else None for s in asked]
 
     def floor(self, signature: Signature) -> float:
@@ -232,23 +233,35 @@ class CpuCosts:
         progress: Progress | None,
         given: Mapping[Signature, Kernel],
     ) -> None:
-        """Time what is missing, and once more what was unsteady."""
+        """Time what is missing, and what met a disturbed machine once more and once more.
+
+        Disturbances last for seconds: another attempt is worth more after all others than
+        at once.
+        """
         total = len(found) + len(missing)
-        again: list[Signature] = []
-        for signature in chain(missing, _later(again)):
-            if deadline is not None and time.monotonic() >= deadline:
-                break
-            cost = self._time(signature, deadline, given.get(signature))
-            if cost is None:
-                continue
-            if cost.steady:
-                record = Record(cost.seconds, cost.spread, cost.runs, cost.note)
-                self._store.save(self.setting, {signature.text(): record})
-            elif signature not in found:
-                again.append(signature)
-            found[signature] = _steadier(cost, found.get(signature))
-            if progress is not None:
-                progress(len(found), total)
+        for _ in range(_PASSES):
+            disturbed: list[Signature] = []
+            for signature in missing:
+                if deadline is not None and time.monotonic() >= deadline:
+                    return
+                cost = self._time(signature, deadline, given.get(signature))
+                if cost is None:
+                    continue
+                before = found.get(signature)
+                if before is None or cost.disturbance < before.disturbance:
+                    found[signature] = cost
+                    self._keep(signature, cost)
+                if found[signature].disturbance > _CALM:
+                    disturbed.append(signature)
+                if progress is not None:
+                    progress(len(found), total)
+            missing = disturbed
+
+    def _keep(self, signature: Signature, cost: Cost) -> None:
+        """Save a cost, unless it is too bad a measurement."""
+        if cost.origin is not Origin.UNSTEADY:
+            record = Record(cost.seconds, cost.spread, cost.runs, cost.note)
+            self._store.save(self.setting, {signature.text(): record})
 
     def _time(
         self, signature: Signature, deadline: float | None, small: Kernel | None
@@ -267,7 +280,8 @@ class CpuCosts:
             cost = Cost(
                 timing.seconds, Origin.MEASURED, timing.spread, "", timing.runs, timing.pace
             )
-            return cost if cost.steady else replace(cost, origin=Origin.UNSTEADY)
+            unsteady = cost.disturbance > _DISTURBED
+            return replace(cost, origin=Origin.UNSTEADY) if unsteady else cost
         if timing.kind is FailureKind.CRASHED or _no_kernel(timing.text):
             return Cost(math.inf, Origin.REFUSED, note=str(timing))
         return None
@@ -286,17 +300,6 @@ class CpuCosts:
             if signature not in found:
                 estimate = scales.of(signature.op) * self._roofline.estimate(signature)
                 found[signature] = Cost(estimate, Origin.SCALED)
-
-
-def _later(again: list[Signature]) -> Iterator[Signature]:
-    """Yield what stands in a list by the time when it is asked for."""
-    yield from tuple(again)
-
-
-def _steadier(cost: Cost, before: Cost | None) -> Cost:
-    if before is None or cost.spread + cost.pace <= before.spread + before.pace:
-        return cost
-    return before
 
 
 def device_name() -> str:
