@@ -22,6 +22,9 @@ from tensat.kernels.problem import Problem, kernel_problem
 LEAST_SECONDS = 1.0
 """Wall time that an extraction gets, however late it is."""
 
+DOUBT = 1.5
+"""Factor on costs that are estimated in the end: what is measured is to be preferred."""
+
 MOST_TURNS = 40
 """Turns of extraction and measuring, after which what is not measured is estimated."""
 
@@ -136,13 +139,17 @@ class _Work:
     def run(self, everything: bool) -> Settled:
         if everything:
             self._ask(self.distinct)
+            self.missing.clear()
         else:
             self._bound()
             self._follow("greedy-dag")
         self._follow("ilp")
         unknown = [s for found in self.found.values() for s in self._unknown(*found)]
         if unknown:  # no time is left: let the source estimate all that is missing
-            self._ask(sorted(self.missing, key=Signature.text))
+            missing = sorted(self.missing, key=Signature.text)
+            self._ask(missing)
+            for signature in missing:
+                self.costs[signature] *= DOUBT
             self._plan("ilp")
         (problem, choice), (original, own) = self.found.values()
         return Settled(
@@ -163,7 +170,8 @@ class _Work:
         """Measure what the plans of a method use, until nothing new comes up."""
         while True:
             self._plan(method)
-            wanted = [s for found in self.found.values() for s in self._unknown(*found)]
+            own_first = reversed(self.found.values())
+            wanted = [s for found in own_first for s in self._unknown(*found)]
             if not wanted or self.turns >= MOST_TURNS:
                 return
             if self.left <= 0 or time.monotonic() > self.deadline:
