@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from extraction import Choice, extract
@@ -24,6 +24,9 @@ LEAST_SECONDS = 1.0
 
 DOUBT = 1.5
 """Factor on costs that are estimated in the end: what is measured is to be preferred."""
+
+MOST_SEARCH = 3.0
+"""Wall time of a local search at most."""
 
 MOST_TURNS = 40
 """Turns of extraction and measuring, after which what is not measured is estimated."""
@@ -219,7 +222,15 @@ class _Work:
         problem = kernel_problem(
             candidates.kernels, costs, candidates.forms, candidates.roots
         )
-        choice = extract(
-            problem.egraph, method=method, seconds=seconds, seed=self.seed, workers=1
-        )
+        choice = self._solve(problem, method, seconds)
+        if method == "ilp" and choice.status != "optimal":
+            # Where the time did not suffice, local search may have been luckier.
+            other = self._solve(problem, "search", min(seconds / 3, MOST_SEARCH))
+            if other.cost < choice.cost:
+                told = {"bound": choice.bound, "status": choice.status}
+                choice = replace(other, method=method, **told)
         return problem, choice
+
+    def _solve(self, problem: Problem, method: str, seconds: float) -> Choice:
+        graph = problem.egraph
+        return extract(graph, method=method, seconds=seconds, seed=self.seed, workers=1)
