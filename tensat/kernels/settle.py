@@ -227,8 +227,9 @@ class _Work:
             # Where the time did not suffice, local search may have been luckier.
             other = self._solve(problem, "search", min(seconds / 3, MOST_SEARCH))
             if other.cost < choice.cost:
-                told = {"bound": choice.bound, "status": choice.status}
-                choice = replace(other, method=method, **told)
+                choice = replace(
+                    other, method=method, bound=choice.bound, status=choice.status
+                )
         return problem, choice
 
     def _solve(self, problem: Problem, method: str, seconds: float) -> Choice:
