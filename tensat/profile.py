@@ -9,7 +9,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,10 @@ from tensat.stages import Clock, Progress
 _SLOW = 1.08  # times of runs while the machine was slower than this are left out
 _AT_ONCE = 12  # kernels between two times at which the model itself runs
 _BETWEEN = 0.2  # seconds of such a time
+
+
+type Run = tuple[float, float]
+"""Seconds of a run, and how slow the machine was meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +127,12 @@ class _Job:
             signatures = [each for each in asked if each is not None]
             own = _own(graph.nodes, asked)
             given = AsIs(graph, own, profiled, runtime, feeds, options.threads, resident)
-            deadline = time.monotonic() + options.seconds
-            costs: dict[Signature, Cost] = {}
-            distinct = list(dict.fromkeys(signatures))
-            measuring = 0.0
-            for place in range(0, len(distinct), _AT_ONCE):
-                part = distinct[place : place + _AT_ONCE]
-                start = time.monotonic()
-                found = source.costs(part, deadline, None, given)
-                measuring += time.monotonic() - start
-                costs.update(zip(part, found, strict=True))
-                runs += self._times(program, feeds, _BETWEEN)
-                progress.step(len(costs), len(distinct))
+            between = _Between(progress, lambda: self._times(program, feeds, _BETWEEN))
+            start = time.monotonic()
+            found = source.costs(signatures, start + options.seconds, between, given)
+            measuring = time.monotonic() - start - between.seconds
+            costs = dict(zip(signatures, found, strict=True))
+            runs += between.runs
         with self.clock.stage("model"):
             runs += self._times(program, feeds)
             overhead = _value(runtime.overhead(options.threads))
@@ -160,9 +158,7 @@ class _Job:
         given = dict(self.options.input_shapes)
         return find_inputs(self.runtime, str(self.path), given, (self.options.seed,))
 
-    def _times(
-        self, program: Program, feeds: Feeds, seconds: float = 2.0
-    ) -> list[tuple[float, float]]:
+    def _times(self, program: Program, feeds: Feeds, seconds: float = 2.0) -> list[Run]:
         """Return the seconds of some runs of the model, and how slow the machine was."""
         return _value(self.runtime.paced(program, feeds, seconds))
 
@@ -172,13 +168,38 @@ class _Job:
         return _value(self.runtime.node_seconds(program, feeds, 1.0))
 
 
+class _Between:
+    """Runs the model now and then while its kernels are timed.
+
+    Attributes:
+        runs: Seconds of each run, and how slow the machine was.
+        seconds: Wall time that they took in all.
+    """
+
+    def __init__(self, progress: Progress, run: Callable[[], list[Run]]) -> None:
+        self.runs: list[Run] = []
+        self.seconds = 0.0
+        self._progress = progress
+        self._run = run
+        self._calls = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Note that another kernel was timed."""
+        self._progress.step(done, total)
+        self._calls += 1
+        if self._calls % _AT_ONCE == 0:
+            start = time.monotonic()
+            self.runs += self._run()
+            self.seconds += time.monotonic() - start
+
+
 def _value[T](answer: T | Failure) -> T:
     if isinstance(answer, Failure):
         raise ExecutionError(f"the runtime cannot run the model: {answer}")
     return answer
 
 
-def _steady(runs: Sequence[tuple[float, float]]) -> list[float]:
+def _steady(runs: Sequence[Run]) -> list[float]:
     """Return the times of runs on a fast machine, but of a third of them at least."""
     paces = sorted(slowness for _, slowness in runs)
     limit = max(_SLOW, paces[len(runs) // 3])

@@ -237,14 +237,22 @@ def test_an_operator_of_another_domain_is_timed_as_that_node(
     assert 0 < cost.seconds < 1
 
 
-def test_an_unsteady_measurement_is_made_again_later(store: CostStore) -> None:
-    """After all others; the steady second one counts and is kept."""
+def test_a_disturbed_measurement_is_made_again_later(store: CostStore) -> None:
+    """After all others; the better second one counts and is kept."""
     answers = (Timing(9e-3, 0.9, 9), Timing(2e-6, 0.0, 9), Timing(3e-3, 0.01, 9))
     runtime = FakeRuntime(*answers)
     costs = CpuCosts(store, runtime).costs([_relu(10_000_000), _relu(3)])
     assert [cost.seconds for cost in costs] == [3e-3, 2e-6]
     assert {cost.origin for cost in costs} == {Origin.MEASURED}
     assert len(store) == 2
+
+
+def test_the_better_of_several_measurements_counts(store: CostStore) -> None:
+    """The last one is not better for being the last."""
+    answers = [Timing(9e-3, 0.3, 9), Timing(8e-3, 0.2, 9), Timing(7e-3, 0.4, 9)]
+    cost = CpuCosts(store, FakeRuntime(*answers)).costs([_relu(3)])[0]
+    assert (cost.seconds, cost.origin) == (8e-3, Origin.MEASURED)
+    assert CpuCosts(store, FakeRuntime(FAST)).seconds([_relu(3)]) == [8e-3]
 
 
 @pytest.mark.parametrize(
@@ -255,10 +263,10 @@ def test_an_unsteady_measurement_is_made_again_later(store: CostStore) -> None:
     ],
 )
 def test_what_stays_unsteady_is_used_but_not_kept(store: CostStore, timing: Timing) -> None:
-    """It is measured twice, and asked for again by the next source."""
+    """It is measured some times, and asked for again by the next source."""
     runtime = FakeRuntime(timing)
     cost = CpuCosts(store, runtime).costs([_relu(3)])[0]
-    assert (cost.seconds, cost.origin, runtime.asked) == (9e-3, Origin.UNSTEADY, 2)
+    assert (cost.seconds, cost.origin, runtime.asked) == (9e-3, Origin.UNSTEADY, 4)
     assert len(store) == 0
 
 
