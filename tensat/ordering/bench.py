@@ -69,14 +69,11 @@ def _row(
         onnx.save(model, path)
     feeds = random_feeds(models[0], options.seed)
 
-    def predicted(path: Path) -> Prediction:
-        program = Program(str(path), threads=options.threads)
-        return predict(runtime, store, program, feeds, folder)
-
     def raced(seconds: float) -> Race:
         return _race(pair, runtime, paths, feeds, options.threads, seconds)
 
-    first, second = predicted(paths[0]), predicted(paths[1])
+    programs = [Program(str(path), threads=options.threads) for path in paths]
+    first, second = predict(runtime, store, programs, feeds, folder)
     runtime.forget()
     return settle(pair, (first, second), raced, options.seconds)
 

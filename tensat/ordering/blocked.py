@@ -156,14 +156,11 @@ def _conv(net: Net, x: str, kernel: Array, block: int, **attributes: object) -> 
     rows, columns = padded.shape[0] // block, padded.shape[1] // block
     parts = padded.reshape(rows, block, columns, block, height, width)
     packed = parts.transpose(0, 2, 4, 5, 3, 1).reshape(padded.shape)
-    return net.op(
-        f"{NCHWC}:Conv",
-        x,
-        net.weight(packed),
-        kernel_shape=[height, width],
-        pads=[height // 2, width // 2] * 2,
-        **attributes,
-    )
+    if height * width > 1:
+        attributes["pads"] = [height // 2, width // 2] * 2
+    sides = [height, width]
+    weight = net.weight(packed)
+    return net.op(f"{NCHWC}:Conv", x, weight, kernel_shape=sides, **attributes)
 
 
 def _models(

@@ -74,7 +74,7 @@ def parallel(inputs: int, channels: int, side: int, size: int) -> Models:
     weights = Weights(15)
     kernels = [weights.kernel(channels, inputs, size) for _ in range(2)]
     x, y = apart.input(1, inputs, side, side), merged.input(1, inputs, side, side)
-    same = {"pads": [size // 2] * 4}
+    same = {"pads": [size // 2] * 4} if size > 1 else {}
     left, right = (apart.op("Relu", apart.conv(x, each, **same)) for each in kernels)
     x = apart.op("Mul", left, right)
     wide = merged.op("Relu", merged.conv(y, np.concatenate(kernels), **same))

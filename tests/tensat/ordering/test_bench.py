@@ -7,17 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from tensat.check.guard import Race
+from tensat.cost_sources import open_store
 from tensat.errors import ExecutionError
 from tensat.ordering.__main__ import chosen, main
 from tensat.ordering.bench import BenchOptions, random_feeds, run, settle
 from tensat.ordering.net import Net
 from tensat.ordering.pair import Models, Pair
 from tensat.ordering.pairs import all_pairs
+from tensat.ordering.predict import predict
 from tensat.ordering.result import Agreement, Prediction
-from tensat.runtime import Runtime
+from tensat.profiling.question import AS_IS
+from tensat.runtime import Program, Runtime
 
 
 def _square(rows: int) -> Models:
@@ -133,3 +137,32 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status in (0, 1)
     assert "relu-and-pool" in capsys.readouterr().out
     assert all(Path(file).stat().st_size for file in files)
+
+
+def test_a_kernel_of_both_models_has_one_cost(runtime: Runtime, tmp_path: Path) -> None:
+    """Even where each measurement of it differs; also for one that is timed as it is."""
+
+    def build(rows: int) -> Models:
+        models = []
+        for more in (False, True):
+            net = Net()
+            x = net.op("Hardmax", net.op("Exp", net.input(rows, 8)))
+            x = net.op("Exp", x) if more else x
+            models.append(net.model([net.op("Clip", x, "", net.number(1))], [(rows, 8)]))
+        return models[0], models[1]
+
+    pair = Pair("more", "less", "more", build, {"rows": 16})
+    paths = []
+    for place, model in enumerate(pair.models()):
+        paths.append(tmp_path / f"{place}.onnx")
+        onnx.save(model, paths[-1])
+    feeds = random_feeds(pair.models()[0], 0)
+    with open_store(tmp_path / "costs.sqlite") as store:
+        programs = [Program(str(path)) for path in paths]
+        less, more = predict(runtime, store, programs, feeds, tmp_path)
+    first, second = ({k.name: k.seconds for k in each.kernels} for each in (less, more))
+    assert first == second
+    assert sorted(first) == ["Clip", "Exp", "Hardmax"]
+    assert [kernel.name for kernel in more.kernels].count("Exp") == 2
+    assert more.seconds > less.seconds
+    assert {k.name for k in less.kernels if k.signature.startswith(AS_IS)} == {"Hardmax"}
