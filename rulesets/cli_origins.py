@@ -17,7 +17,7 @@ from rulesets.audit import row_of
 from rulesets.cli_generate import derivability, faults, laws
 from rulesets.instantiate import Instantiated
 from rulesets.origin import KINDS, Origin
-from rulesets.rederive import Sources, origin, rows, sources
+from rulesets.rederive import Found, Sources, origin, rows, sources
 from rulesets.rule import Rule
 from rulesets.store import load
 
@@ -77,12 +77,10 @@ def found_origin(known: Sources, row: Sequence[Rule]) -> Origin:
     return origin(row, known, _derive)
 
 
-def _derive(
-    made: Instantiated, known: Sequence[Rule], rounds: int
-) -> tuple[int | None, str]:
+def _derive(made: Instantiated, known: Sequence[Rule], rounds: int) -> Found:
     """Rounds in which all equations follow, or None and why one does not."""
     engine: Any = derivability()
-    most = 0
+    most, used = 0, dict[str, None]()
     for equation in made.equations:
         result = engine.derive(
             equation,
@@ -95,9 +93,10 @@ def _derive(
             drawn=True,
         )
         if result.rounds is None:
-            return None, str(result.stop)
+            return None, ()
         most = max(most, result.rounds)
-    return most, "derived"
+        used |= dict.fromkeys(result.rules)
+    return most, tuple(used)
 
 
 def agrees(said: Origin | None, found: Origin) -> bool:

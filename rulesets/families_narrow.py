@@ -1,9 +1,9 @@
 """Narrow families: few operators each, many of them, so that all pairs are enumerated.
 
 `scalars` are functions and arithmetic of single elements with the numbers that models
-hold, `powers`, `ring`, `field` and `lattice` parts of it up to three operators, `passing`
-functions beside what moves elements, `pairs` binary operators beside the same, `shapes`
-reshapes and their relatives.
+hold, `powers`, `ring`, `field` and `lattice` parts of it up to three operators, `passing`,
+`worded` and `roots` functions beside what moves elements, `pairs` binary operators beside
+the same, `spread` what broadcasts, `shapes` and `reshapes` reshapes and their relatives.
 """
 
 from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def _on_equal(*steps: Step) -> Callable[[Shape, Shape], Iterator[Step]]:
 
 
 def _small(shape: Shape) -> bool:
-    return shape in ((), (M, 1), (K,))
+    return shape in ((), (M, 1))
 
 
 def _elements(
@@ -129,6 +129,17 @@ def _passing_unary(shape: Shape) -> Iterator[Step]:
     yield from _moves(shape)
 
 
+def _worded_unary(shape: Shape) -> Iterator[Step]:
+    yield step("Cast", to="float32")
+    yield step("Gelu")
+    yield from _moves(shape)
+
+
+def _roots_unary(shape: Shape) -> Iterator[Step]:
+    yield from (step(name) for name in ("Sqrt", "Abs", "Relu"))
+    yield from _moves(shape)
+
+
 def _passing_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == b == (M, K):
         yield step("Concat", axis=1)
@@ -166,31 +177,52 @@ _REDUCE = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")
 
 
 def _shapes_unary(shape: Shape) -> Iterator[Step]:
+    """Squeeze, Unsqueeze and Flatten are reshapes by definition and left out."""
     rank = len(shape)
-    for axis in range(rank + 1):
-        yield step("Flatten", axis=axis)
-        yield step("Unsqueeze", axes=(axis,))
-    for axis in range(rank):
-        if shape[axis] == 1:
-            yield step("Squeeze", axes=(axis,))
-            yield from (step(name, axes=(axis,), keepdims=0) for name in _REDUCE)
-            yield from (step(name, axes=(axis,), keepdims=1) for name in _REDUCE)
-            yield step("Concat", axis=axis)
+    ones = tuple(axis for axis in range(rank) if shape[axis] == 1)
+    if ones and rank > len(ones):
+        yield from (step(name, axes=ones, keepdims=0) for name in _REDUCE)
+        yield from (step(name, axes=ones, keepdims=1) for name in _REDUCE)
+        yield step("Concat", axis=ones[0])
+        yield step("Reshape", shape=tuple(size for size in shape if size != 1))
     if rank == 2:
         yield step("Transpose", perm=(1, 0))
         yield step("Transpose", perm=(0, 1))
         yield step("Reshape", shape=(shape[1], shape[0]))
         yield step("Pad", pads=(0,) * 4)
+        yield step("Pad", pads=(0, 1, 2, 0))
+        yield step("Pad", pads=(1, 1, 0, 2))
+        yield step("Pad", pads=(1, 2, 2, 2))
     if rank == 3:
         yield from (step("Transpose", perm=perm) for perm in ((1, 0, 2), (2, 1, 0)))
-        yield step("Reshape", shape=(shape[0], shape[1] * shape[2]))
+        yield step("Reshape", shape=(shape[1], shape[0], shape[2]))
     yield step("Reshape", shape=shape)
     yield step("Expand", shape=shape)
     yield step("Expand", shape=(N, *shape))
-    total = 1
-    for size in shape:
-        total = total * size  # type: ignore[assignment]
-    yield step("Reshape", shape=(total,))
+    if 1 in shape:
+        yield step("Expand", shape=tuple(K if size == 1 else size for size in shape))
+
+
+def _reshapes_unary(shape: Shape) -> Iterator[Step]:
+    if len(shape) == 2:
+        yield step("Reshape", shape=(shape[1], shape[0]))
+        yield step("Reshape", shape=(shape[0] * shape[1],))
+        yield step("Transpose", perm=(1, 0))
+        yield step("Expand", shape=(N, *shape))
+    if len(shape) == 3 and shape[0] == N:
+        yield step("Expand", shape=(M, *shape))
+
+
+def _spread_unary(shape: Shape) -> Iterator[Step]:
+    if shape in ((M, 1), (K,)):
+        yield step("Expand", shape=(M, K))
+
+
+def _spread_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (M, K) and b in ((M, 1), (K,), (M, K)):
+        yield from ARITHMETIC
+    elif a in ((M, 1), (K,)) and b == (M, K):
+        yield from (SUB, DIV)
 
 
 def _nothing(a: Shape, b: Shape) -> Iterator[Step]:
@@ -204,8 +236,8 @@ NARROW: tuple[Family, ...] = (
         (*FUNCTIONS, *SAME, step("Clip", min=0.0, max=INF)),
         (*ARITHMETIC, POW),
         (
-            *map(number, (0.0, 1.0, -1.0, 2.0)),
-            *(filled(v, *s) for v in (0.0, 1.0) for s in ((M, 1), (K,))),
+            *map(number, (0.0, 1.0, -1.0, 2.0, 3.0, 4.0, 0.5)),
+            *(filled(value, M, 1) for value in (0.0, 1.0)),
         ),
     ),
     _elements(
@@ -246,6 +278,26 @@ NARROW: tuple[Family, ...] = (
         largest=5.0,
     ),
     Family(
+        "worded",
+        leaves("x", 2, M, K),
+        SIZES,
+        OTHERS,
+        _worded_unary,
+        _passing_binary,
+        exact=False,
+        largest=5.0,
+    ),
+    Family(
+        "roots",
+        leaves("x", 2, M, K, sign="drawn"),
+        SIZES,
+        OTHERS,
+        _roots_unary,
+        _passing_binary,
+        exact=False,
+        largest=5.0,
+    ),
+    Family(
         "pairs",
         (*leaves("x", 2, M, K), *leaves("c", 1, K), *leaves("r", 1, M, 1)),
         SIZES,
@@ -256,8 +308,26 @@ NARROW: tuple[Family, ...] = (
         largest=5.0,
     ),
     Family(
+        "reshapes",
+        leaves("x", 1, M, K),
+        SIZES,
+        OTHERS,
+        _reshapes_unary,
+        _nothing,
+        largest=20.0,
+    ),
+    Family(
+        "spread",
+        (*leaves("x", 1, M, K), *leaves("r", 1, M, 1), *leaves("c", 1, K)),
+        SIZES,
+        OTHERS,
+        _spread_unary,
+        _spread_binary,
+        exact=False,
+    ),
+    Family(
         "shapes",
-        (*leaves("x", 1, M, K), *leaves("y", 1, M, 1, K), *leaves("z", 1, 1, M)),
+        (*leaves("x", 1, M, K), *leaves("y", 1, M, 1, K), *leaves("z", 1, 1, M, 1)),
         SIZES,
         OTHERS,
         _shapes_unary,

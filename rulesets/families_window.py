@@ -2,15 +2,16 @@
 
 As in `rulesets.families_narrow`: `affine` are matrix products with what scales and shifts
 rows and columns, `windows` the same of convolutions, `convolved` their sums, `pools` sums
-and factors of pools, `shifted` what a shift before a convolution becomes, `slices`
-selections beside what moves or joins.
+and factors of pools, `shifted` what a shift before a convolution becomes,
+`selected` and `slices` selections beside functions and beside what moves or joins.
 """
 
 from collections.abc import Iterator
 
 from rulesets.families_narrow import (
     ADD,
-    DIV,
+    ARITHMETIC,
+    FUNCTIONS,
     MUL,
     OTHERS,
     SIZES,
@@ -120,36 +121,39 @@ def _shifted_binary(a: Shape, b: Shape) -> Iterator[Step]:
 
 # -- selections --------------------------------------------------------------------------
 
-_CUTS = ((0, 2), (1, 3), (2, 4), (1, 4), (2, 7), (3, 5), (6, 8))
+
+def _cut(axis: int, start: int, end: int) -> Step:
+    return step("Slice", starts=(start,), ends=(end,), axes=(axis,), steps=(1,))
 
 
-def _cuts(rank: int, axes: range, cuts: tuple[tuple[int, int], ...]) -> Iterator[Step]:
-    for axis in axes:
-        for start, end in cuts:
-            yield step("Slice", starts=(start,), ends=(end,), axes=(axis,), steps=(1,))
+def _selected_unary(shape: Shape) -> Iterator[Step]:
+    yield from FUNCTIONS
+    if shape == (M, 6):
+        yield _cut(1, 1, 3)
+
+
+def _selected_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == b:
+        yield from ARITHMETIC
 
 
 def _slices_unary(shape: Shape) -> Iterator[Step]:
-    rank = len(shape)
-    if rank in (2, 3):
-        yield from _cuts(rank, range(rank), _CUTS)
-        yield step("Softmax", axis=rank - 1)
-        perms = ((1, 0),) if rank == 2 else ((1, 2, 0), (0, 2, 1))
-        yield from (step("Transpose", perm=perm) for perm in perms)
-        yield step("Slice", starts=(0,), ends=(shape[0],), axes=(0,), steps=(1,))
+    for axis, size in enumerate(shape):
+        if size == 9:
+            yield from (_cut(axis, *cut) for cut in ((1, 3), (2, 7), (3, 5)))
+            yield _cut(axis, 0, 9)
+    if len(shape) == 3:
+        yield step("Softmax", axis=2)
+        yield step("Transpose", perm=(1, 2, 0))
 
 
 def _slices_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if len(a) == len(b) and len(a) > 1:
-        for axis in range(len(a)):
-            if a[:axis] + a[axis + 1 :] == b[:axis] + b[axis + 1 :]:
-                yield step("Concat", axis=axis)
-    if len(a) > 1 and (len(b) == 2 or (len(b) == 3 and a[:-2] == b[:-2])):
+    if len(a) == 3 and b == (K, N):
         yield MATMUL
-    if a == b or b in (a[1:], a[-1:]):
-        yield from (ADD, MUL, SUB, DIV)
-    if len(a) > 1 and b == a[-1:]:
-        yield step("LayerNormalization", axis=len(a) - 1)
+    if a == b == (M, 9, K):
+        yield step("Concat", axis=0)
+    if len(a) == 3 and b == a[-1:]:
+        yield step("LayerNormalization", axis=2)
 
 
 WINDOWED: tuple[Family, ...] = (
@@ -222,19 +226,21 @@ WINDOWED: tuple[Family, ...] = (
         largest=5.0,
     ),
     Family(
+        "selected",
+        leaves("x", 2, M, 6),
+        SIZES,
+        OTHERS,
+        _selected_unary,
+        _selected_binary,
+        exact=False,
+    ),
+    Family(
         "slices",
-        (
-            *leaves("x", 2, M, 9, K),
-            *leaves("y", 1, M, 9),
-            *leaves("v", 1, M, K, 8),
-            *leaves("w", 1, K, 8),
-            *leaves("c", 1, K),
-        ),
-        {"m": 8, "k": 7},
-        {"m": 9, "k": 10},
+        (*leaves("x", 2, M, 9, K), *leaves("w", 1, K, N), *leaves("c", 1, K)),
+        SIZES,
+        OTHERS,
         _slices_unary,
         _slices_binary,
         exact=False,
-        largest=5.0,
     ),
 )

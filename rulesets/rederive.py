@@ -2,8 +2,8 @@
 
 A row is taken at each of its instances, where it says equations between ground terms. They
 are derived in the e-graph from what was generated and from the definitions of composite
-operators. If one round is enough, the laws are halved until a single one is left that does
-it alone: the row is an instance of that law. Constants of an instance have values drawn at
+operators. If one round is enough, each law that took part is tried alone: one that does it
+has the row as an instance. Constants of an instance have values drawn at
 random, and arithmetic of constants is computed, as it is in a model.
 """
 
@@ -22,8 +22,14 @@ DEFINITIONS = "definitions"
 BY_HAND = frozenset({"constants", DEFINITIONS})
 """Files of laws that no enumeration wrote."""
 
-type Derive = Callable[[Instantiated, Sequence[Rule], int], tuple[int | None, str]]
-"""Rounds in which all equations of an instance follow from rules, or None and why not."""
+BROAD = frozenset({"batched", "conv", "layout", "norm"})
+"""Families of many operators at few shapes; their laws are many and narrow."""
+
+type Found = tuple[int | None, tuple[str, ...]]
+"""Rounds in which an instance's equations follow, or None, and which laws took part."""
+
+type Derive = Callable[[Instantiated, Sequence[Rule], int], Found]
+"""The derivability test: what follows from rules within some rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +37,12 @@ class Sources:
     """What rows may be derived from.
 
     Attributes:
-        generated: Laws found by enumeration.
+        wide: Laws found by enumeration of narrow families, and made wide: tried first.
+        generated: All laws found by enumeration.
         definitions: Definitions of composite operators.
     """
 
+    wide: tuple[Rule, ...]
     generated: tuple[Rule, ...]
     definitions: tuple[Rule, ...]
 
@@ -48,7 +56,11 @@ def sources(laws: Sequence[Rule], rules: Sequence[Rule]) -> Sources:
     """
     found = [law for law in laws if law.family not in BY_HAND]
     found += [rule for rule in rules if not by_hand(rule)]
-    return Sources(tuple(found), tuple(law for law in laws if law.family == DEFINITIONS))
+    return Sources(
+        tuple(law for law in found if law.family not in BROAD),
+        tuple(found),
+        tuple(law for law in laws if law.family == DEFINITIONS),
+    )
 
 
 def by_hand(rule: Rule) -> bool:
@@ -79,27 +91,28 @@ def _at_instance(rule: Rule, which: int, known: Sources, derive: Derive) -> Orig
         made = instantiate(rule, which)
     except (RuleError, OperatorError) as error:
         return Origin("left", reason=f"not read: {error}".replace('"', "'"))
-    for kind, laws in (("generated", known.generated), ("definition", known.definitions)):
-        law = _single(made, laws, derive)
-        if law is not None:
-            return Origin(kind, law=law)
-    rounds, stop = derive(made, (*known.generated, *known.definitions), ROUNDS)
+    for laws in (known.wide, known.generated):
+        rounds, took_part = derive(made, (*laws, *known.definitions), ROUNDS)
+        if rounds is not None:
+            break
     if rounds is None:
-        return Origin("left", reason=f"{rule.name} is not derived: {stop}")
+        return Origin("left", reason=f"{rule.name} does not follow in {ROUNDS} rounds")
+    if rounds <= 1:
+        for kind, laws in (
+            ("generated", known.generated),
+            ("definition", known.definitions),
+        ):
+            law = _single(made, [law for law in laws if law.name in took_part], derive)
+            if law is not None:
+                return Origin(kind, law=law)
     return Origin("derived", rounds=max(rounds, 1))
 
 
 def _single(made: Instantiated, laws: Sequence[Rule], derive: Derive) -> str | None:
-    """The one law that derives an instance in one round, found by halving."""
-    while derive(made, laws, 1)[0] is not None:
-        if len(laws) <= 1:
-            return laws[0].name if laws else "equal sides"
-        half = len(laws) // 2
-        parts = (laws[:half], laws[half:])
-        kept = [each for each in parts if derive(made, each, 1)[0] is not None]
-        if not kept:
-            return None
-        laws = kept[0]
+    """The one law that derives an instance alone and in one round."""
+    for law in laws:
+        if derive(made, (law,), 1)[0] is not None:
+            return law.name
     return None
 
 

@@ -15,6 +15,8 @@ from rulesets.term import Apply, Term
 ADDING = frozenset({"starts", "ends"})
 """Attributes whose numbers are offsets."""
 
+PADS = "pads"
+
 
 @dataclass(frozen=True, slots=True)
 class Spot:
@@ -118,3 +120,46 @@ def choices(left: list[Spot], opened: int, right: list[Spot], name: str) -> list
 
 def _sum(name: str, rest: int) -> Expression:
     return Parameter(name) if rest == 0 else Call("+", (Parameter(name), Number(rest)))
+
+
+def summed(lhs: Term, rhs: Term, names: tuple[str, str]) -> tuple[Term, Term] | None:
+    """Open two lists of paddings whose sum, place by place, is the one on the right.
+
+    Args:
+        lhs: The left side.
+        rhs: The right side.
+        names: Names for the two lists.
+
+    Returns:
+        Both sides over the variables; None if there are no such lists.
+    """
+    left, right = _lists(lhs), _lists(rhs)
+    if len(left) != len(names) or len(right) != 1:
+        return None
+    if tuple(a + b for a, b in zip(*left, strict=False)) != right[0]:
+        return None
+    one, other = map(Parameter, names)
+    opened = _with_lists(lhs, iter((one, other)))
+    return opened, _with_lists(rhs, iter((Call("plus", (one, other)),)))
+
+
+def _lists(term: Term) -> list[tuple[int, ...]]:
+    if not isinstance(term, Apply):
+        return []
+    own = [
+        tuple(n for item in value.items for n in _numbers(item))
+        for name, value in term.attributes
+        if name == PADS and isinstance(value, Sequenced)
+    ]
+    return own + [each for one in term.arguments for each in _lists(one)]
+
+
+def _with_lists(term: Term, values: Iterator[Expression]) -> Term:
+    if not isinstance(term, Apply):
+        return term
+    attributes = tuple(
+        (name, next(values) if name == PADS and isinstance(value, Sequenced) else value)
+        for name, value in term.attributes
+    )
+    inner = tuple(_with_lists(one, values) for one in term.arguments)
+    return replace(term, attributes=attributes, arguments=inner)

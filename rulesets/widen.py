@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from rulesets.errors import OperatorError, RuleError
 from rulesets.expression import Call, Each, Expression, Number, Parameter, Sequenced, Text
-from rulesets.ground import Ground, Node
+from rulesets.ground import Ground, Node, subterms
 from rulesets.instantiate import instantiate
 from rulesets.match import Value
 from rulesets.rule import Rule
-from rulesets.shift import Spot, choices, placed, spots
+from rulesets.shift import Spot, choices, placed, spots, summed
 from rulesets.store import parse_file
 from rulesets.term import Apply, Literal, Term, Variable
 from rulesets.verify import Verdict
@@ -126,8 +126,17 @@ def _opened(found: Wide, prove: Prove) -> Wide:
         )
         if opened.lhs != found.rule.lhs:
             text = _restated(found.text, opened, name, place[2])
-            found = _tried(text, found, prove) or found
+            wider = _tried(text, found, prove) or _of_shape(text, name, place, found, prove)
+            found = wider or found
     return found
+
+
+def _of_shape(text: str, name: str, place: Place, found: Wide, prove: Prove) -> Wide | None:
+    """With the variable equal to the shape of a tensor, where it is one at the instance."""
+    for letter, sample in found.rule.instances[0].tensors.items():
+        if place[1] == "shape" and sample.shape == place[2]:
+            return _tried(_with_condition(text, f"shape ?{letter} = ?{name}"), found, prove)
+    return None
 
 
 def _places(rule: Rule) -> list[Place]:
@@ -186,11 +195,30 @@ def _put(term: Term, ground: Ground, place: Place, name: str) -> Term:
 
 def _shifted(found: Wide, prove: Prove) -> Wide:
     """With variables for numbers that add up, see `rulesets.shift`."""
+    found = _summed(found, prove)
     at = 0
     while at < len(left := spots(found.rule.lhs[0])):
         wider = _with_variable(found, left, at, prove)
         at, found = (at + 1, found) if wider is None else (at, wider)
     return found
+
+
+def _summed(found: Wide, prove: Prove) -> Wide:
+    known = _values(found.rule)
+    names = ("pads", "more")
+    sides = summed(found.rule.lhs[0], found.rule.rhs[0], names)
+    if known is None or sides is None:
+        return found
+    rule = replace(found.rule, lhs=sides[:1], rhs=sides[1:])
+    lists = [
+        dict(each.attributes)["pads"]
+        for each in subterms(known[0])
+        if isinstance(each, Node) and "pads" in dict(each.attributes)
+    ]
+    text = _restated(found.text, rule, names[1], lists[1])
+    text = text.replace(" }]", f", {names[0]} = {_value_text(lists[0])} }}]")
+    bounds = [f"?{name} >= 0" for name in names]
+    return _tried(_with_condition(text, *bounds), found, prove) or found
 
 
 def _with_variable(found: Wide, left: list[Spot], at: int, prove: Prove) -> Wide | None:
