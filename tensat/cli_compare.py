@@ -32,7 +32,7 @@ def compare(
     ],
     seconds: Annotated[float, typer.Option(help="time for each search")] = 20.0,
     cost: Annotated[
-        str, typer.Option(metavar="roofline|cpu|table", help="where costs come from")
+        str, typer.Option(metavar="roofline|cpu|cuda|table", help="where costs come from")
     ] = "roofline",
     cost_db: Annotated[
         Path | None,

@@ -114,7 +114,7 @@ class _Second:
         graph = to_graph(self.original)
         feeds = inputs.feeds(options.seed)
         sizes = bind_sizes(graph, inputs.shapes, str(path), feeds, self.runtime)
-        with source_of(options, self.runtime) as source:
+        with source_of(options, self.runtime, self.original) as source:
             with self.clock.stage("backtrack"):
                 found = backtrack(graph, self.rules, source, sizes, bounds)
             with self.clock.stage("rebuild"):

@@ -21,11 +21,13 @@ from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError
 from tensat.extension import own_operators
 from tensat.improve import Aim, Budget, Plan, improve
+from tensat.job import CUDA
 from tensat.kernels.machine import ALL_FUSIONS, block_size, cpu_machine
 from tensat.model.graph import CONSTANT, INPUT, Graph
 from tensat.model.onnx_import import to_graph
 from tensat.model.onnx_write import write
 from tensat.options import Options
+from tensat.report import summarize
 from tensat.runtime import Failure, Program, Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Clock
@@ -50,17 +52,20 @@ def operator_seconds(model: ir.Model, options: Options) -> tuple[Graph, dict[int
     with own_operators(options.operators), Runtime() as runtime:
         graph = to_graph(model)
         sizes = _sizes(graph, model, options, runtime)
-        with source_of(options, runtime) as source:
+        with source_of(options, runtime, model) as source:
             plan = as_it_is(graph, source, aim_of(options, runtime, sizes), options)
             return graph, _node_seconds(graph, plan)
 
 
-def source_of(options: Options, runtime: Runtime) -> AbstractContextManager[CostSource]:
+def source_of(
+    options: Options, runtime: Runtime, model: ir.Model
+) -> AbstractContextManager[CostSource]:
     """The cost source that options name, open for as long as the block lasts.
 
     Args:
         options: Their cost source, its files and threads count.
         runtime: Where operators are timed.
+        model: What is to be priced; the size of its weights counts.
     """
     return cost_source(
         options.cost,
@@ -68,6 +73,7 @@ def source_of(options: Options, runtime: Runtime) -> AbstractContextManager[Cost
         database=options.cost_db,
         table=options.cost_table,
         threads=options.threads,
+        weights=summarize(model).bytes,
     )
 
 
@@ -79,7 +85,7 @@ def aim_of(options: Options, runtime: Runtime, sizes: Mapping[str, int]) -> Aim:
         runtime: Where operators run.
         sizes: Value of each symbolic dimension.
     """
-    if options.cost == "roofline":
+    if options.cost in {"roofline", CUDA}:
         return Aim(sizes)
     return Aim(sizes, cpu_machine(block_size(runtime)), ALL_FUSIONS)
 
