@@ -36,8 +36,9 @@ _MOST_COPIES = 64
 _WEIGHTS_PER_SECOND = 20e9
 _NEAR = 1 << 20  # bytes of weights that a core's own cache does hold
 _SMALL = 4 << 10  # bytes of constants that are shared between copies even then
-_COLD = 8 << 20  # distinct weights that a core's own cache does not hold
+_COLD = 32 << 20  # distinct weights where arithmetic hides most of their traffic
 _BUSY = 4e-3  # seconds of arithmetic in one run that are enough
+_LONGEST = 40e-3  # seconds of one run that are too many
 _FEW = 8  # copies without weights
 _IR_VERSION = 10
 
@@ -89,7 +90,7 @@ def plan(weights: float, estimate: float, resident: bool = False) -> Plan:
         estimate: About how many seconds it takes.
         resident: Whether they stay in a core's own cache between two runs.
     """
-    most = max(1, int(4 * _BUSY / estimate))
+    most = max(1, int(_LONGEST / estimate))
     if resident:
         fitting = max(1, int(_NEAR / max(weights, 1)))
         return Plan(min(_FEW, most, fitting), weights < _LARGE, _SMALL)
@@ -99,7 +100,7 @@ def plan(weights: float, estimate: float, resident: bool = False) -> Plan:
     streaming = weights / _WEIGHTS_PER_SECOND
     if streaming < 0.5 * estimate:  # arithmetic hides most of the traffic
         enough = max(ceil(_COLD / weights), int(_BUSY / estimate))
-        copies = min(copies, enough, most)
+        copies = min(copies, enough, max(most, 2))
     return Plan(max(1, min(copies, _MOST_COPIES)), False)
 
 
