@@ -17,8 +17,10 @@ from tensat.costs.store import CostStore
 from tensat.errors import ExecutionError
 from tensat.ordering.pair import Pair
 from tensat.ordering.predict import predict
-from tensat.ordering.result import Agreement, Prediction, Row
+from tensat.ordering.result import TIE, Prediction, Row, difference_of
 from tensat.runtime import Feeds, Program, Runtime
+
+_CLOSE = 0.15  # relative difference up to which a race is close
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class BenchOptions:
     Attributes:
         threads: Threads that compute.
         cost_db: File of measured costs; None is the user's.
-        seconds: Of a race, about; one that is not clear is repeated for longer.
+        seconds: Of a race, about; a close one is repeated.
         seed: For random inputs.
     """
 
@@ -69,35 +71,47 @@ def _row(
         onnx.save(model, path)
     feeds = random_feeds(models[0], options.seed)
 
-    def raced(seconds: float) -> Race:
-        return _race(pair, runtime, paths, feeds, options.threads, seconds)
+    def raced() -> Race:
+        runtime.forget()
+        return _race(pair, runtime, paths, feeds, options)
 
     programs = [Program(str(path), threads=options.threads) for path in paths]
     first, second = predict(runtime, store, programs, feeds, folder)
-    runtime.forget()
-    return settle(pair, (first, second), raced, options.seconds)
+    return settle(pair, (first, second), raced)
 
 
 def settle(
     pair: Pair,
     predicted: tuple[Prediction, Prediction],
-    raced: Callable[[float], Race],
-    seconds: float,
+    raced: Callable[[], Race],
 ) -> Row:
-    """Return the row of a pair after one race, or after a longer one if it was not clear.
+    """Return the row of a pair after one race, or three if the first is a close one.
 
-    Only what the race itself says decides that, never what was predicted.
+    Sessions differ by where their memory lies, by more than the runs of one session do. Of
+    three races the middle one counts. Only the first race decides that there are more,
+    never what was predicted.
 
     Args:
         pair: The pair.
         predicted: Of both models.
-        raced: Races them for so many seconds.
-        seconds: How long at first.
+        raced: Races them, each time in new sessions.
     """
-    row = _made(pair, predicted, raced(seconds))
-    if row.agreement is Agreement.UNCLEAR:
-        row = _made(pair, predicted, raced(3 * seconds))
-    return row
+    races = [raced()]
+    difference = difference_of(races[0].ratio)
+    if TIE / 2 < difference <= max(_CLOSE, races[0].spread):
+        races += [raced(), raced()]
+    races.sort(key=lambda race: race.ratio)
+    middle = races[len(races) // 2]
+    return Row(
+        name=pair.name,
+        one=pair.one,
+        other=pair.other,
+        predicted=predicted,
+        measured=(middle.original, middle.candidate),
+        ratio=middle.ratio,
+        spread=max(middle.spread, (races[-1].ratio - races[0].ratio) / 2),
+        races=len(races),
+    )
 
 
 def random_feeds(model: ModelProto, seed: int) -> Feeds:
@@ -115,23 +129,12 @@ def _race(
     runtime: Runtime,
     paths: tuple[Path, Path],
     feeds: Feeds,
-    threads: int,
-    seconds: float,
+    options: BenchOptions,
 ) -> Race:
     one, other = map(str, paths)
-    verdict = judge(runtime, one, other, [feeds], threads=threads, seconds=seconds)
+    verdict = judge(
+        runtime, one, other, [feeds], threads=options.threads, seconds=options.seconds
+    )
     if verdict.race is None:
         raise ExecutionError(f"pair {pair.name}: the second model {verdict.text}")
     return verdict.race
-
-
-def _made(pair: Pair, predicted: tuple[Prediction, Prediction], race: Race) -> Row:
-    return Row(
-        name=pair.name,
-        one=pair.one,
-        other=pair.other,
-        predicted=predicted,
-        measured=(race.original, race.candidate),
-        ratio=race.ratio,
-        spread=race.spread,
-    )

@@ -16,7 +16,8 @@ class Agreement(StrEnum):
 
     AGREE = "agree"  # the predicted winner is the measured one
     TIE = "tie"  # the measured times differ by no more than TIE
-    UNCLEAR = "unclear"  # they differ by more, but no more than equal models do
+    SAME = "same"  # the runtime runs the same kernels for both: there is no winner
+    UNCLEAR = "unclear"  # they differ by more, but no more than races of the same models
     DISAGREE = "disagree"  # another one, or none, was predicted
 
 
@@ -62,6 +63,7 @@ class Row:
         measured: Median seconds of both.
         ratio: Median ratio of the first to the second, measured in turn.
         spread: Relative difference at which this ratio means nothing.
+        races: How many races this is the middle one of.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Row:
     measured: tuple[float, float]
     ratio: float
     spread: float
+    races: int = 1
 
     @property
     def predicted_ratio(self) -> float:
@@ -80,17 +83,32 @@ class Row:
     @property
     def difference(self) -> float:
         """By how much the slower model is slower, measured; relative."""
-        return max(self.ratio, 1 / self.ratio) - 1
+        return difference_of(self.ratio)
+
+    @property
+    def one_graph(self) -> bool:
+        """Whether the runtime makes the same kernels of both models."""
+        first, second = (
+            [kernel.signature for kernel in each.kernels] for each in self.predicted
+        )
+        return first == second
 
     @property
     def agreement(self) -> Agreement:
         """Whether the prediction names the winner."""
+        if self.one_graph:
+            return Agreement.SAME
         if self.difference <= TIE:
             return Agreement.TIE
         if self.difference <= self.spread:
             return Agreement.UNCLEAR
         same = (self.predicted_ratio - 1) * (self.ratio - 1) > 0
         return Agreement.AGREE if same else Agreement.DISAGREE
+
+
+def difference_of(ratio: float) -> float:
+    """Return by how much the slower one of two is slower, relative."""
+    return max(ratio, 1 / ratio) - 1
 
 
 def count(rows: Sequence[Row], kind: Agreement) -> int:

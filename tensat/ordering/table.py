@@ -30,9 +30,13 @@ def render(rows: Sequence[Row]) -> RenderableType:
 def summary(rows: Sequence[Row]) -> str:
     """Return how often predictions were right, in one line."""
     agree, disagree = count(rows, Agreement.AGREE), count(rows, Agreement.DISAGREE)
-    ties, unclear = count(rows, Agreement.TIE), count(rows, Agreement.UNCLEAR)
     text = f"the predicted winner is the measured one in {agree} of {agree + disagree}"
-    text += f" pairs that differ by more than {TIE:.0%}; {ties} differ by less"
+    text += f" pairs that differ by more than {TIE:.0%}; {count(rows, Agreement.TIE)} "
+    text += "differ by less"
+    same = [row.difference for row in rows if row.agreement is Agreement.SAME]
+    if same:
+        text += f", {len(same)} are one graph in the runtime (at most {max(same):.1%})"
+    unclear = count(rows, Agreement.UNCLEAR)
     return f"{text}, {unclear} spread too widely" if unclear else text
 
 

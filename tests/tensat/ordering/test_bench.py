@@ -19,7 +19,7 @@ from tensat.ordering.net import Net
 from tensat.ordering.pair import Models, Pair
 from tensat.ordering.pairs import all_pairs
 from tensat.ordering.predict import predict
-from tensat.ordering.result import Agreement, Prediction
+from tensat.ordering.result import Prediction
 from tensat.profiling.question import AS_IS
 from tensat.runtime import Program, Runtime
 
@@ -34,6 +34,7 @@ def _square(rows: int) -> Models:
     return models[0], models[1]
 
 
+_WIDE = ((2.0, 1.5), (1.5, 0.02), (1.2, 0.02))
 PAIR = Pair("square", "Pow", "Mul", _square, {"rows": 64}, {"rows": 2})
 
 
@@ -81,28 +82,32 @@ def test_what_is_not_equal_is_refused(runtime: Runtime, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "wanted", "calls"),
+    ("ratios", "wanted", "spread"),
     [
-        pytest.param(Race(2e-3, 1e-3, 2.0, 0.01, 9), Agreement.DISAGREE, [1.5], id="clear"),
-        pytest.param(Race(1e-3, 1e-3, 1.0, 0.5, 9), Agreement.TIE, [1.5], id="tie"),
-        pytest.param(
-            Race(2e-3, 1e-3, 2.0, 1.5, 9), Agreement.DISAGREE, [1.5, 4.5], id="unclear"
-        ),
+        pytest.param([2.0], 2.0, 0.01, id="clear"),
+        pytest.param([0.99], 0.99, 0.01, id="tie"),
+        pytest.param([1.06, 0.98, 1.02], 1.02, 0.04, id="close"),
+        pytest.param([0.92, 0.94, 0.93], 0.93, 0.01, id="close-and-repeated"),
     ],
 )
-def test_only_an_unclear_race_is_repeated(
-    first: Race, wanted: Agreement, calls: list[float]
+def test_only_a_close_race_is_repeated(
+    ratios: list[float], wanted: float, spread: float
 ) -> None:
-    """Whatever was predicted; the longer race counts."""
-    asked = []
+    """The middle one counts, and how far the races are apart; whatever was predicted."""
+    races = iter([Race(ratio * 1e-3, 1e-3, ratio, 0.01, 9) for ratio in ratios])
+    row = settle(PAIR, (Prediction(1e-3), Prediction(2e-3)), lambda: next(races))
+    assert next(races, None) is None
+    assert (row.ratio, row.races) == (wanted, len(ratios))
+    assert row.measured == (wanted * 1e-3, 1e-3)
+    assert row.spread == pytest.approx(spread)
 
-    def raced(seconds: float) -> Race:
-        asked.append(seconds)
-        return first if len(asked) == 1 else Race(3e-3, 2e-3, 1.5, 0.02, 30)
 
-    row = settle(PAIR, (Prediction(1e-3), Prediction(2e-3)), raced, 1.5)
-    assert row.agreement is wanted
-    assert asked == calls
+def test_a_race_that_spreads_is_repeated() -> None:
+    """Even if the two models seem to differ by much."""
+    races = iter([Race(2e-3, 1e-3, ratio, spread, 9) for ratio, spread in _WIDE])
+    row = settle(PAIR, (Prediction(1e-3), Prediction(2e-3)), lambda: next(races))
+    assert (row.ratio, row.races) == (1.5, 3)
+    assert row.spread == pytest.approx(0.4)
 
 
 def test_feeds_are_the_same_for_the_same_seed() -> None:

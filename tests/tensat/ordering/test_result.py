@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -43,6 +44,17 @@ def test_difference_is_that_of_the_slower_model() -> None:
     assert row(1, 0.8).difference == pytest.approx(0.25)
 
 
+def test_one_graph_has_no_winner() -> None:
+    """Whatever is measured: two models of the same kernels differ by noise only."""
+    found = row(1, 1.3)
+    same = replace(found, predicted=(found.predicted[0],) * 2)
+    assert (found.one_graph, same.one_graph) == (False, True)
+    assert same.agreement is Agreement.SAME
+    assert "0 differ by less, 1 are one graph in the runtime (at most 30.0%)" in summary(
+        [same]
+    )
+
+
 ROWS = [row(2, 2), row(1, 2), row(1, 1), row(1, 1.2, 0.5), row(0.4, 0.5)]
 
 
@@ -53,6 +65,7 @@ def test_counts() -> None:
         Agreement.AGREE: 2,
         Agreement.DISAGREE: 1,
         Agreement.TIE: 1,
+        Agreement.SAME: 0,
         Agreement.UNCLEAR: 1,
     }
 
@@ -88,7 +101,7 @@ def test_json_holds_all() -> None:
     """Rows with their kernels, the verdicts, and how many of each."""
     found = json.loads(to_json(ROWS, 2))
     assert found["threads"] == 2
-    assert found["counts"] == {"agree": 2, "tie": 1, "unclear": 1, "disagree": 1}
+    assert found["counts"] == {"agree": 2, "tie": 1, "same": 0, "unclear": 1, "disagree": 1}
     first = found["pairs"][0]
     assert (first["agreement"], first["predicted_ratio"]) == ("agree", 2.0)
     assert first["predicted"][0]["kernels"][0]["name"] == "Relu"
