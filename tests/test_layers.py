@@ -35,6 +35,7 @@ LIBRARIES = {
         "tensat.cli_explain",
         "tensat.cli_network",
         "tensat.cli_profile",
+        "tensat.cli_search",
         "tensat.cli_target",
         "rulesets.cli",
         "rulesets.cli_generate",
