@@ -20,7 +20,7 @@ from rulesets.ground import Ground
 from rulesets.rule import Rule
 from rulesets.shelf import Shelf
 
-BATCH = 300_000
+BATCH = 800_000
 """Terms to which a rule is applied together."""
 
 DEPTH = 3

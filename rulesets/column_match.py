@@ -24,8 +24,11 @@ type Columns = dict[str, Longs]
 """``?x`` holds the class of a variable, ``#k`` the step of the k-th operator of the
 pattern, ``row`` the place of the root."""
 
-MOST = 4_000_000
+MOST = 8_000_000
 """Matches of one batch of roots; a pattern with more is left alone."""
+
+WIDEST = 2**62
+"""Largest number in which a combination of columns is written."""
 
 
 class UnfitError(Exception):
@@ -237,9 +240,12 @@ def combinations(columns: Columns, names: Sequence[str]) -> tuple[Longs, Longs]:
     Returns:
         The combinations, one a row, and the number of each entry's.
     """
-    code = np.zeros(len(columns[names[0]]), np.int64)
+    code, span = np.zeros(len(columns[names[0]]), np.int64), 1
     for name in names:
-        _, own = np.unique(columns[name], return_inverse=True)
-        _, code = np.unique(code * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+        width = int(columns[name].max(initial=0)) + 1
+        if span * width > WIDEST:
+            _, code = np.unique(code, return_inverse=True)
+            span = int(code.max(initial=0)) + 1
+        code, span = code * width + columns[name], span * width
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     return np.stack([columns[name][first] for name in names], 1), number
