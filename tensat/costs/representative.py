@@ -5,8 +5,9 @@ not change what a kernel does; a model with a hundred different scales would oth
 hundred measurements. Views do not touch their bytes, so their size does not matter either.
 A constant bias is added where the kernel writes anyway, and a constant second operand is
 packed when the model is loaded, transposed or not: a Conv with bias is timed without, a
-Gemm or a batched MatMul by a constant matrix as the MatMul of matrices that it is. Timed
-apart, forms of one kernel would differ by noise, and noise would choose between them.
+batched MatMul by a constant matrix as the MatMul of matrices that it is, a Gemm as the
+one whose operands are not transposed. Timed apart, forms of one kernel would differ by
+noise, and noise would choose between them.
 """
 
 from __future__ import annotations
@@ -62,13 +63,14 @@ def _linear(signature: Signature) -> Signature:
         b = replace(b, dims=b.dims[::-1])
     out = signature.outputs[0]
     rows, columns = math.prod(a.dims[:-1]), b.dims[1]
-    return Signature(
-        "MatMul",
-        (),
-        (replace(a, dims=(rows, a.dims[-1])), b),
-        (replace(out, dims=(rows, columns)),),
-        signature.opset,
-    )
+    matrix = replace(a, dims=(rows, a.dims[-1]))
+    result = (replace(out, dims=(rows, columns)),)
+    if len(inputs) < 3 or inputs[2] is None:
+        return Signature("MatMul", (), (matrix, b), result, signature.opset)
+    # A bias is written into the result first: one pass more.
+    bias = replace(inputs[2], dims=(columns,))
+    plain = (("alpha", 1.0), ("beta", 1.0), ("transA", 0), ("transB", 0))
+    return Signature("Gemm", plain, (matrix, b, bias), result, signature.opset)
 
 
 def _view(signature: Signature) -> Signature:
