@@ -149,4 +149,8 @@ def main() -> None:
     cli_generate.add_commands(app)
     cli_origins.add_command(app)
     cli_records.add_commands(app)
-    app()
+    try:
+        app()
+    except RulesetsError as error:
+        console.print(f"rulesets: {error}", markup=False)
+        raise SystemExit(2) from None

@@ -71,3 +71,7 @@ class RuleFileError(RuleError):
 
 class CorpusError(RuleError):
     """No sizes fit a published equation."""
+
+
+class MissingLibraryError(RulesetsError):
+    """A library that is needed here, and only here, is not installed."""

@@ -15,6 +15,7 @@ from itertools import combinations_with_replacement, product
 from math import lcm
 from types import ModuleType
 
+from rulesets.errors import MissingLibraryError
 from rulesets.size import Monomial, Poly, Quotient, Size, symbol, symbols
 
 LINEAR_MS, NONLINEAR_MS = 3000, 1500
@@ -25,9 +26,17 @@ type Weighted = Sequence[tuple[Fraction, frozenset[Poly]]]
 
 @lru_cache(maxsize=1)
 def z3_module() -> ModuleType:
-    """Import z3, which only proofs need."""
-    import z3  # type: ignore[import-untyped]
+    """Import z3, which only proofs need.
 
+    Raises:
+        MissingLibraryError: It is not installed.
+    """
+    try:
+        import z3  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingLibraryError(
+            "proofs need z3, which is not installed; pip install 'tensat[verify]'"
+        ) from error
     return z3  # type: ignore[no-any-return]
 
 

@@ -208,4 +208,4 @@ def _deviation(one: np.ndarray, other: np.ndarray) -> float:
     if not np.isfinite(other[finite]).all():
         return float("inf")
     largest = max(float(np.abs(one[finite]).max()), 1e-30)
-    return float(np.abs(one - other)[finite].max() / largest)
+    return float(np.abs(one[finite] - other[finite]).max() / largest)

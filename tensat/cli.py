@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,18 +39,23 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
-add_explain_commands(app)
-add_compare_command(app)
-add_costs_commands(app)
-add_network_command(app)
-add_profile_command(app)
-add_target_command(app)
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tensat {version('tensat')}")
+        raise typer.Exit
 
 
 @app.callback()
-def root() -> None:
+def root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="print it"),
+    ] = False,
+) -> None:
     """Optimize ONNX models: proved rewrites, exact extraction, measured costs."""
 
 
@@ -151,6 +157,14 @@ def optimize(
             threads=threads,
         )
         _optimize(source, target, options, report, quiet)
+
+
+add_profile_command(app)
+add_target_command(app)
+add_costs_commands(app)
+add_explain_commands(app)
+add_compare_command(app)
+add_network_command(app)
 
 
 def _optimize(

@@ -67,6 +67,8 @@ def parse_input_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
         if name in result:
             raise UsageError(f"input shape of {name!r} is given twice")
         result[name] = tuple(map(int, parts))
+        if 0 in result[name]:
+            raise UsageError(f"input shape {text!r} has a size of 0; sizes are 1 and more")
     return result
 
 
