@@ -19,7 +19,7 @@ import numpy as np
 Progress = Callable[[int, int], None]
 """Called with (signatures done, signatures in all)."""
 
-PRICED_OPSET = 21
+PRICED_OPSET = 23
 """Costs are asked for operators of this opset: those of others run the same kernels."""
 
 FREE_OPERATORS = frozenset({"Input", "Constant", "Output"})
