@@ -38,16 +38,32 @@ class Derivation:
         stop: ``derived``, or why saturation ended: ``saturated``, ``nodes``, ``seconds``,
             ``iterations``.
         nodes: E-nodes at the end.
+        rules: Names of the rules that made two classes one, in the order of the first time.
     """
 
     rounds: int | None
     stop: str
     nodes: int
+    rules: tuple[str, ...] = ()
 
     @property
     def derived(self) -> bool:
         """Whether both sides became one."""
         return self.rounds is not None
+
+
+class _Recording(TensorEGraph):
+    """An e-graph that remembers which rules made classes one."""
+
+    def __init__(self, literals: Sequence[float]) -> None:
+        super().__init__(literals)
+        self.united: dict[str, None] = {}
+
+    def union(self, first: int, second: int) -> None:
+        """Note the rule at work."""
+        if self.rule is not None:
+            self.united.setdefault(self.rule)
+        super().union(first, second)
 
 
 class _FoundError(Exception):
@@ -86,7 +102,7 @@ def derive(
     used = {term.op for side in sides for term in subterms(side) if isinstance(term, Node)}
     chosen = relevant([rule for rule in rules if len(rule.lhs) == 1], used)
     literals = literals_of(chosen)
-    egraph = TensorEGraph(literals)
+    egraph = _Recording(literals)
     known: dict[Ground, int] = {}
     put = partial(_put, egraph, known, constants, drawn=drawn)
     one, other = map(put, sides)
@@ -106,7 +122,7 @@ def derive(
     try:
         result = saturate(egraph, patterns, limits, check)
     except _FoundError:
-        return Derivation(steps, "derived", egraph.size())
+        return Derivation(steps, "derived", egraph.size(), tuple(egraph.united))
     return Derivation(None, result.stop, egraph.size())
 
 

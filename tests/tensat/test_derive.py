@@ -58,6 +58,7 @@ def test_one_step_is_enough_for_one_law() -> None:
     """An instance of a rule is derived in the first round."""
     found = derive(equation(THREE), rules(ASSOCIATIVE), {})
     assert (found.rounds, found.stop) == (1, "derived")
+    assert found.rules == ("matmul-associative",)
 
 
 def test_a_longer_chain_takes_more_rounds() -> None:
@@ -107,3 +108,13 @@ def test_symbols_take_the_sizes_given() -> None:
 def test_shipped_rules_derive_what_they_say() -> None:
     """A published equation about clipped values follows from the shipped rules."""
     assert derive(equation("relu(relu(input_1)) == relu(input_1)"), load(), {}).rounds == 1
+
+
+def test_arithmetic_of_drawn_constants_needs_no_rule() -> None:
+    """With values, two ways to compute one constant are one; without, they are not."""
+    x, c = Leaf("x", (2, 3)), Leaf("c", (3,))
+    twice, doubled = node("Add", {}, c, c), node("Sub", {}, c, node("Neg", {}, c))
+    sums = Equation(node("Add", {}, x, twice), node("Add", {}, x, doubled))
+    names = frozenset({"c"})
+    assert derive(sums, (), {}, constants=names, drawn=True).derived
+    assert not derive(sums, (), {}, constants=names).derived
