@@ -34,10 +34,20 @@ _INDIFFERENT: Mapping[str, Mapping[str, object]] = {
 }
 
 
+_PARAMETERS: Mapping[str, tuple[float, ...]] = {
+    "Clip": (0.0, 6.0),
+    "LeakyRelu": (0.25,),
+    "HardSigmoid": (0.2, 0.5),
+}
+"""Parameters of activations within a convolution."""
+
+
 def representative(signature: Signature) -> Signature:
     """Return the signature that is timed for this one; equal ones take the same time."""
     if signature.op in VIEW_OPERATORS:
         return _view(signature)
+    if signature.op == "com.microsoft.nchwc:Conv":
+        return _blocked_convolution(signature)
     signature = _linear(signature)
     neutral = _INDIFFERENT.get(signature.op, {})
     attributes = tuple((name, neutral.get(name, v)) for name, v in signature.attributes)
@@ -71,6 +81,32 @@ def _linear(signature: Signature) -> Signature:
     bias = replace(inputs[2], dims=(columns,))
     plain = (("alpha", 1.0), ("beta", 1.0), ("transA", 0), ("transB", 0))
     return Signature("Gemm", plain, (matrix, b, bias), result, signature.opset)
+
+
+def _blocked_convolution(signature: Signature) -> Signature:
+    """Return the kernel without what it does not read from memory, defaults left out."""
+    given = dict(signature.attributes)
+    activation = given.get("activation")
+    if "activation_params" in given and isinstance(activation, str):
+        given["activation_params"] = _PARAMETERS.get(activation, ())
+    usual: Mapping[str, object] = {"group": 1, "auto_pad": "NOTSET"}
+    kept = {
+        name: value
+        for name, value in given.items()
+        if usual.get(name) != value
+        and not (name in {"strides", "dilations"} and set(_numbers(value)) == {1})
+        and not (name == "pads" and set(_numbers(value)) == {0})
+    }
+    inputs = list(signature.inputs)
+    if len(inputs) > 2 and inputs[2] is not None and inputs[2].constant:
+        inputs[2] = None
+    while inputs[-1] is None:
+        inputs.pop()
+    return replace(signature, attributes=tuple(sorted(kept.items())), inputs=tuple(inputs))
+
+
+def _numbers(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _view(signature: Signature) -> Signature:

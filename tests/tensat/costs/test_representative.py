@@ -62,3 +62,26 @@ def test_a_batch_times_a_constant_matrix_is_one_product() -> None:
     batched = replace(MATMUL, inputs=(tensor(2, 5, 8), MATMUL.inputs[1]),
                       outputs=(tensor(2, 5, 4),))  # fmt: skip
     assert representative(batched) == MATMUL
+
+
+def test_a_blocked_convolution_is_timed_without_what_is_free() -> None:
+    """Defaults written out, bounds of an activation and a constant bias change nothing."""
+    x, w, b = (
+        tensor(1, 16, 8, 8),
+        tensor(16, 16, 3, 3, constant=True),
+        tensor(16, constant=True),
+    )
+    out = (tensor(1, 16, 8, 8),)
+    op = "com.microsoft.nchwc:Conv"
+    plain = (("activation", "Clip"), ("activation_params", (0.0, 6.0)), ("pads", (1,) * 4))
+    written = (
+        ("activation", "Clip"), ("activation_params", (-1.0, 1.0)), ("dilations", (1, 1)),
+        ("group", 1), ("pads", (1,) * 4), ("strides", (1, 1)),
+    )  # fmt: skip
+    first = representative(Signature(op, plain, (x, w), out, 21))
+    assert representative(Signature(op, written, (x, w, b), out, 21)) == first
+    strided = tuple(("strides", (2, 2)) if name == "strides" else (name, v)
+                    for name, v in written)  # fmt: skip
+    assert representative(Signature(op, strided, (x, w), out, 21)) != first
+    summed = Signature(op, plain, (x, w, b, x), out, 21)
+    assert representative(summed).inputs == (x, w, None, x)
