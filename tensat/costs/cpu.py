@@ -29,7 +29,7 @@ from tensat.costs.store import CostStore, Record, Setting
 from tensat.errors import ExecutionError
 from tensat.runtime import Failure, FailureKind, Kernel, Runtime
 
-_METHOD = "CPU, single kernels 3"  # another number whenever the same kernel would differ
+_METHOD = "CPU, single kernels 4"  # another number whenever the same kernel would differ
 _LEAST = 0.25  # of the roofline's estimate: hardly any kernel is faster than that
 _CALM = 0.12  # a disturbance below which a measurement is not made again
 _DISTURBED = 0.6  # one beyond which it is not kept

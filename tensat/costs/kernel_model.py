@@ -30,13 +30,13 @@ from tensat.costs.source import Argument, Signature
 from tensat.onnx_forms import Absent, Arg, Const, Node, OnnxNode, lower
 from tensat.runtime.messages import Filling, Kernel
 
-_FOOTPRINT = 64 << 20  # bytes of distinct weights: more than any core's own cache
+_FOOTPRINT = 192 << 20  # bytes of distinct weights: more than a share of the last cache
 _LARGE = 128 << 10  # constants from here on count as weights
 _MOST_COPIES = 64
 _WEIGHTS_PER_SECOND = 20e9
 _NEAR = 1 << 20  # bytes of weights that a core's own cache does hold
 _SMALL = 4 << 10  # bytes of constants that are shared between copies even then
-_COLD = 32 << 20  # distinct weights where arithmetic hides most of their traffic
+_COLD = 128 << 20  # distinct weights where arithmetic hides most of their traffic
 _BUSY = 4e-3  # seconds of arithmetic in one run that are enough
 _LONGEST = 40e-3  # seconds of one run that are too many
 _FEW = 8  # copies without weights
