@@ -75,7 +75,8 @@ def verify(rule: Rule, *, seconds: float = 10, deep: bool = False) -> Verdict:
         deep: Go on to higher ranks where a proof has few scenarios.
     """
     start = time.process_time()
-    verdict = _verdict(rule, start + seconds, deep)
+    # What an earlier proof said must not decide where the rule applies now.
+    verdict = _verdict(replace(rule, verdict="", ranks=""), start + seconds, deep)
     return replace(verdict, seconds=time.process_time() - start)
 
 

@@ -63,9 +63,9 @@ def test_a_signature_itself_comes_before_the_one_timed_for_it() -> None:
 
 
 def test_an_unknown_form_is_scaled_as_what_is_timed_for_it() -> None:
-    """A Gemm by constants as a MatMul, if the table has only those."""
+    """A Gemm without bias by constants as a MatMul, if the table has only those."""
     x, w, y = Argument(F, (4, 8)), Argument(F, (8, 16), True), Argument(F, (4, 16))
-    gemm = Signature("Gemm", (), (x, w, Argument(F, (16,), True)), (y,), 17)
+    gemm = Signature("Gemm", (), (x, w), (y,), 17)
     timed = representative(gemm)
     assert timed.op == "MatMul"
     other = Signature("MatMul", (), (y, Argument(F, (16, 4), True)), (x,), 17)
