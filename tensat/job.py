@@ -60,7 +60,7 @@ class Candidate:
         model: The model.
         denormals: How many numbers of its weights became zero.
         targeted: How many kernels of it only this machine's runtime knows.
-        block: Channels in a block of such kernels.
+        block: Channels in a block of such kernels, once it is accepted.
     """
 
     model: ir.Model
@@ -193,9 +193,8 @@ class Job:
         """A planned graph as a model, constant parts computed."""
         folded = fold(decoded.graph, self.runtime, decoded.constants)
         flushed = flush_denormals(folded.graph)
-        block = block_size(self.runtime) if decoded.targeted else 0
         model = to_model(flushed.graph)
-        return Candidate(model, flushed.numbers, decoded.targeted, block)
+        return Candidate(model, flushed.numbers, decoded.targeted)
 
     def _decide(self, candidates: list[Candidate], plan: Plan, inputs: Inputs) -> Outcome:
         """The first candidate that is valid, equal and faster, else the original."""
@@ -219,7 +218,11 @@ class Job:
                 if candidate.targeted:
                     here = this_machine(self.runtime)
                     twin = portable.model if portable else None
-                    candidate = replace(candidate, model=stamp(candidate.model, twin, here))
+                    candidate = replace(
+                        candidate,
+                        model=stamp(candidate.model, twin, here),
+                        block=here.block,
+                    )
                 return self._outcome(
                     reason, inputs, plan, verdict, candidate, True, portable
                 )

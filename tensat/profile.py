@@ -17,7 +17,8 @@ from onnx import NodeProto
 
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.cost_sources import open_store
-from tensat.costs.cpu import Cost, CpuCosts, near_cache
+from tensat.costs.cost import Cost
+from tensat.costs.cpu import CpuCosts, near_cache
 from tensat.costs.signature_text import shorten
 from tensat.costs.source import Signature
 from tensat.costs.store import CostStore

@@ -14,12 +14,11 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from tensat.costs.cost import Cost, Origin, by_turns
 from tensat.costs.kernel_model import kernel
 from tensat.costs.representative import representative
 from tensat.costs.roofline import Roofline
@@ -34,49 +33,10 @@ _LEAST = 0.25  # of the roofline's estimate: hardly any kernel is faster than th
 _CALM = 0.12  # a disturbance below which a measurement is not made again
 _DISTURBED = 0.6  # one beyond which it is not kept
 _PASSES = 4  # times that a kernel is measured at most
-_BLURRED = 1e-6  # seconds that no spread of a small kernel matters beside
 _DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
 _PACES = {"product": "Pace of a product", "memory": "Pace of memory"}
 _PATIENCE = 30.0  # seconds for one kernel
 _TOO_BIG = 2 << 30  # bytes: such an operator is estimated, never timed
-
-
-class Origin(StrEnum):
-    """Where a cost comes from."""
-
-    KNOWN = "known"  # measured earlier
-    MEASURED = "measured"  # measured now
-    UNSTEADY = "unsteady"  # measured now, but on too disturbed a machine to be kept
-    REFUSED = "refused"  # the runtime has no kernel for it: infinite
-    SCALED = "scaled"  # estimated, then scaled by the measurements
-    ESTIMATED = "estimated"  # by the roofline; never measured
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one signature costs, and how that is known.
-
-    Attributes:
-        seconds: Infinity where the runtime refuses the operator.
-        origin: Measured, known or estimated.
-        spread: Relative spread of the repetitions.
-        note: Why the runtime refused it.
-        runs: Number of repetitions.
-        pace: How slow the machine was while it was measured; 1 is the best seen.
-    """
-
-    seconds: float
-    origin: Origin
-    spread: float = 0.0
-    note: str = ""
-    runs: int = 0
-    pace: float = 1.0
-
-    @property
-    def disturbance(self) -> float:
-        """How much the machine was disturbed: by how much it may be wrong, relative."""
-        spread = self.spread if self.spread * self.seconds > _BLURRED else 0.0
-        return 0.0 if math.isinf(self.seconds) else spread + self.pace - 1
 
 
 class CpuCosts:
@@ -153,9 +113,7 @@ class CpuCosts:
         asked = [s if s in given else representative(s) for s in signatures]
         distinct = list(dict.fromkeys(asked))
         found = self._lookup(distinct, given)
-        missing = _by_turns(
-            [s for s in distinct if s not in found], self._roofline.estimate
-        )
+        missing = by_turns([s for s in distinct if s not in found], self._roofline.estimate)
         if missing:
             self.learn_pace()
             self._measure(missing, found, deadline, progress, given)
@@ -338,18 +296,3 @@ def _measurable(signature: Signature) -> bool:
 def _no_kernel(text: str) -> bool:
     """Whether the runtime said that it cannot do this, whatever the numbers are."""
     return any(code in text for code in ("NOT_IMPLEMENTED", "INVALID_GRAPH", "Type Error"))
-
-
-def _by_turns(
-    signatures: Sequence[Signature], estimate: Callable[[Signature], float]
-) -> list[Signature]:
-    """Order by falling estimate within each operator, operators in turn."""
-    groups: dict[str, list[Signature]] = defaultdict(list)
-    for signature in signatures:
-        groups[signature.op].append(signature)
-    ranked = [
-        (place, -estimate(signature), k, signature)
-        for k, group in enumerate(groups.values())
-        for place, signature in enumerate(sorted(group, key=estimate, reverse=True))
-    ]
-    return [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:3])]

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
+from tensat.costs.cost import Cost, Origin, by_turns
 from tensat.costs.kernel_model import kernel
 from tensat.costs.roofline import Machine, Roofline
 from tensat.costs.scaling import scales_of
@@ -34,35 +34,6 @@ _BY_VALUE = frozenset({"Pow"})  # operators whose kernel depends on the value of
 _METHOD = "kernels 1"  # another number whenever the same kernel would be timed otherwise
 _SHARE = 4  # an operator that needs a larger part of the memory is estimated
 _BLOCKED = "com.microsoft.nchwc:"  # a layout of the CPU's kernels
-
-
-class Origin(StrEnum):
-    """Where a cost comes from."""
-
-    KNOWN = "known"  # measured earlier
-    MEASURED = "measured"  # measured now
-    REFUSED = "refused"  # the runtime has no kernel for it: infinite
-    SCALED = "scaled"  # estimated, then scaled by the measurements
-    ESTIMATED = "estimated"  # by the roofline; never measured
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one signature costs, and how that is known.
-
-    Attributes:
-        seconds: Infinity where the runtime refuses the operator.
-        origin: Measured, known or estimated.
-        spread: Relative spread of the repetitions.
-        note: Why it was refused, that it runs on the CPU, or that CuPy disagrees.
-        runs: Counted runs.
-    """
-
-    seconds: float
-    origin: Origin
-    spread: float = 0.0
-    note: str = ""
-    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +117,7 @@ class CudaCosts:
         asked = [_timed_for(signature) for signature in signatures]
         distinct = list(dict.fromkeys(asked))
         found = self._lookup(distinct)
-        missing = _by_turns([s for s in distinct if s not in found], self._estimate)
+        missing = by_turns([s for s in distinct if s not in found], self._estimate)
         for signature in missing:
             late = deadline is not None and time.monotonic() >= deadline
             if late or self._broken:
@@ -309,18 +280,3 @@ def _timed_for(signature: Signature) -> Signature:
         return signature
     inputs = tuple(None if a is None else replace(a, value=None) for a in signature.inputs)
     return replace(signature, inputs=inputs)
-
-
-def _by_turns(
-    signatures: Sequence[Signature], estimate: Callable[[Signature], float]
-) -> list[Signature]:
-    """Order by falling estimate within each operator, operators in turn."""
-    groups: dict[str, list[Signature]] = defaultdict(list)
-    for signature in signatures:
-        groups[signature.op].append(signature)
-    ranked = [
-        (place, -estimate(signature), k, signature)
-        for k, group in enumerate(groups.values())
-        for place, signature in enumerate(sorted(group, key=estimate, reverse=True))
-    ]
-    return [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:3])]

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tensat.costs.cpu import Cost, CpuCosts, near_cache
+from tensat.costs.cost import Cost
+from tensat.costs.cpu import CpuCosts, near_cache
 from tensat.costs.source import Signature
 from tensat.costs.store import CostStore
 from tensat.errors import ExecutionError

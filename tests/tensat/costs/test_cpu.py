@@ -10,7 +10,8 @@ from dataclasses import replace
 import onnx
 import pytest
 
-from tensat.costs.cpu import CpuCosts, Origin
+from tensat.costs.cost import Origin
+from tensat.costs.cpu import CpuCosts
 from tensat.costs.kernel_model import kernel
 from tensat.costs.roofline import Roofline
 from tensat.costs.source import Argument, Signature

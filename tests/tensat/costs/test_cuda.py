@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
+from tensat.costs.cost import Origin
 from tensat.costs.cuda import (
     CudaCosts,
     CudaOptions,
-    Origin,
     machine_of,
     open_cuda,
     setting_of,

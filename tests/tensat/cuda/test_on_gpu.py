@@ -11,7 +11,8 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from tensat.costs.cuda import CudaCosts, Origin
+from tensat.costs.cost import Origin
+from tensat.costs.cuda import CudaCosts
 from tensat.costs.source import Argument, Signature
 from tensat.costs.store import CostStore
 from tensat.cuda.cupy_device import CupyDevice, open_device

@@ -10,7 +10,8 @@ import pytest
 from onnx import NodeProto, helper
 
 from rulesets.ops import OPERATORS, complete
-from tensat.costs.cpu import CpuCosts, Origin
+from tensat.costs.cost import Origin
+from tensat.costs.cpu import CpuCosts
 from tensat.costs.source import PRICED_OPSET, Argument, Signature
 from tensat.costs.store import CostStore
 from tensat.profiling.as_is import AsIs
