@@ -1,15 +1,12 @@
-"""Every e-node gets its cost in seconds.
+"""What a cost source is asked about an e-node, at the sizes optimized for.
 
-Values that depend on constants only are computed before the model runs: their classes cost
-nothing. Every other e-node is asked for at the sizes that the model is optimized for;
-e-nodes that cannot be written in the model's opset cost infinity and are never chosen.
+E-nodes that cannot be written in the model's opset cost infinity and are never chosen.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from rulesets.errors import ShapeError, SizeError
@@ -19,84 +16,15 @@ from tensat.costs.source import (
     FREE_OPERATORS,
     PRICED_OPSET,
     Argument,
-    CostSource,
     Signature,
 )
 from tensat.egraph.encode import ABSENT
-from tensat.egraph.engine import ENodeRow, Tables
+from tensat.egraph.engine import ENodeRow
 from tensat.egraph.tensor_egraph import TensorEGraph
 from tensat.onnx_forms import lower
 
 UNKNOWN_SECONDS = 1e-5
 """Cost of a node of the model whose sizes are not known: it cannot be priced, only kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class PricedENode:
-    """An e-node with its cost.
-
-    Attributes:
-        operator: Canonical operator.
-        attributes: Number of its attributes.
-        children: Argument classes; of constants too.
-        eclass: Its class.
-        seconds: Cost; infinity where it cannot be used.
-        handle: The handle under which it was put in.
-    """
-
-    operator: str
-    attributes: int
-    children: tuple[int, ...]
-    eclass: int
-    seconds: float
-    handle: int
-
-
-def price(
-    egraph: TensorEGraph,
-    tables: Tables,
-    source: CostSource,
-    sizes: Mapping[str, int],
-    opset: int,
-    deadline: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    computed: Container[int] | None = None,
-) -> tuple[PricedENode, ...]:
-    """The e-nodes of all classes that the model computes, with their costs.
-
-    Args:
-        egraph: The e-graph, refreshed.
-        tables: Its tables.
-        source: Where costs come from.
-        sizes: Value of each symbolic dimension.
-        opset: The model's version of the default operator set.
-        deadline: As for `CostSource.seconds`.
-        progress: As for `CostSource.seconds`.
-        computed: Classes that are computed before the model runs; None for all constants.
-
-    Returns:
-        E-nodes in the order of the tables.
-    """
-    if computed is None:
-        computed = {row.eclass for row in tables.enodes() if egraph.constant(row.eclass)}
-    rows = [row for row in tables.enodes() if row.eclass not in computed]
-    asked: dict[int, Signature] = {}
-    fixed: dict[int, float] = {}
-    for index, row in enumerate(rows):
-        answer = question(egraph, row, sizes, opset)
-        if isinstance(answer, Signature):
-            asked[index] = answer
-        else:
-            fixed[index] = answer
-    costs = source.seconds(list(asked.values()), deadline, progress)
-    fixed.update(zip(asked, costs, strict=True))
-    return tuple(_priced(egraph, row, fixed[index]) for index, row in enumerate(rows))
-
-
-def _priced(egraph: TensorEGraph, row: ENodeRow, seconds: float) -> PricedENode:
-    operator = operator_of(row.symbol)
-    handle = egraph.handle_of(operator, row.attributes, row.children)
-    return PricedENode(operator, row.attributes, row.children, row.eclass, seconds, handle)
 
 
 def operator_of(symbol: str) -> str:
