@@ -72,6 +72,8 @@ class Rule:
         bounded: Whether it keeps away from ranks above those it was proved for. A proof
             at all sizes goes up to some rank, and no operator means another thing above;
             a proof at given sizes never speaks of other ranks.
+        measured_only: Whether its sides do the same work and differ only in what a runtime
+            makes of them, which estimated costs cannot see.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Rule:
     ranks: str = ""
     origin: Origin | None = None
     bounded: bool = False
+    measured_only: bool = False
 
     @property
     def variadic(self) -> bool:

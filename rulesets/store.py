@@ -37,10 +37,11 @@ from rulesets.validate import (
 
 KEYS = (
     *("name", "lhs", "rhs", "where", "dtypes", "direction", "over", "float", "note"),
-    *("instances", "proof", "origin"),
+    *("instances", "proof", "origin", "costs"),
 )
 DTYPES = ("float", "any")
 DIRECTIONS = ("forward", "both")
+COSTS = ("any", "measured")
 FLOAT_TAGS = ("exact", "reassociates", "risky")
 RECORDS = frozenset({"deviations.toml", "manifest.toml", "refused.toml"})
 """Files beside the rules that hold no rules to use."""
@@ -215,6 +216,7 @@ def _rule(table: Mapping[str, object], family: str, name: str) -> Rule:
         str(table.get("note", "")),
         *_proof(table),
         read_origin(table.get("origin")),
+        measured_only=_choice(table, "costs", COSTS) == "measured",
     )
 
 

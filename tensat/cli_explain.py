@@ -57,7 +57,8 @@ def explain(
     with own_operators(options.operators):
         rules = (*shipped, *own_rules(options.rules, shipped))
     asked = [named(rules, name) for name in why_not or ()]
-    used = {rule.name for rule in select_rules(rules, options.skip, options.only_proved)}
+    chosen = select_rules(rules, options.skip, options.only_proved, options.cost)
+    used = {rule.name for rule in chosen}
     result = _search(model, options)
     if json is not None:
         _put(json, result.explain().to_json())
@@ -130,7 +131,7 @@ def _follow(result: Result, rule: object, used: bool) -> str:
     assert isinstance(rule, Rule)
     if result.found is None:
         return f"{result.report.reason}\n"
-    note = "" if used else "It was left out of the search by an option."
+    note = "" if used else "It was left out of the search by an option (--skip, --only-proved, --cost)."
     return str(why_not(*result.found, rule, note))
 
 

@@ -139,7 +139,9 @@ def compare(
         ExecutionError: Open dimensions need a run of the model, and it does not run.
     """
     options = options or CompareOptions()
-    select_rules(load(), options.skip)
+    used = {rule.name for rule in select_rules(load(), options.skip, cost=options.cost)}
+    unused = tuple(rule.name for rule in load() if rule.name not in used)
+    options = replace(options, skip=unused)
     progress = progress or Silent()
     progress.stage("read")
     original = read(model)

@@ -105,7 +105,7 @@ def optimize(
 def _optimized(model: ModelLike, options: Options, clock: Clock) -> Result:
     shipped = load()
     rules = (*shipped, *own_rules(options.rules, shipped))
-    rules = select_rules(rules, options.skip, options.only_proved)
+    rules = select_rules(rules, options.skip, options.only_proved, options.cost)
     with clock.stage("read"):
         original = read(model)
         refuse_targeted(original, model if isinstance(model, str | os.PathLike) else None)
@@ -125,11 +125,20 @@ def _optimized(model: ModelLike, options: Options, clock: Clock) -> Result:
 
 
 def select_rules(
-    rules: Sequence[Rule], skip: Sequence[str] = (), only_proved: bool = False
+    rules: Sequence[Rule],
+    skip: Sequence[str] = (),
+    only_proved: bool = False,
+    cost: str = "cpu",
 ) -> tuple[Rule, ...]:
-    """The rules without those named and, if asked, without those that are not proved.
+    """The rules that a search uses: not those named, nor those that can gain nothing.
 
-    Those that are proved then keep to the ranks of their proofs.
+    Args:
+        rules: All of them.
+        skip: Names of rules that are not wanted.
+        only_proved: Whether those without a proof are left out, and those with one keep to
+            the ranks of their proofs.
+        cost: Name of the cost source; with estimated costs no rule is used that only
+            changes what a runtime makes of the same work.
 
     Raises:
         UsageError: A name is no rule's.
@@ -139,7 +148,9 @@ def select_rules(
     return tuple(
         replace(rule, bounded=only_proved)
         for rule in rules
-        if rule.name not in set(skip) and not (only_proved and rule.verdict not in PROVED)
+        if rule.name not in set(skip)
+        and not (only_proved and rule.verdict not in PROVED)
+        and not (rule.measured_only and cost == "roofline")
     )
 
 

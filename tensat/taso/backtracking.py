@@ -73,7 +73,7 @@ def also_backtrack(
     clock = Clock(progress)
     shipped = load()
     rules = (*shipped, *own_rules(options.rules, shipped))
-    rules = select_rules(rules, options.skip, options.only_proved)
+    rules = select_rules(rules, options.skip, options.only_proved, options.cost)
     with (
         tempfile.TemporaryDirectory(prefix="tensat-") as folder,
         Runtime() as runtime,

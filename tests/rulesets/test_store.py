@@ -39,6 +39,15 @@ def test_both_directions_make_two_rules() -> None:
     assert (one.lhs, one.rhs) == (other.rhs, other.lhs)
 
 
+def test_a_row_can_be_for_measured_costs_only() -> None:
+    """``costs = "measured"`` marks a rule that estimated costs cannot judge."""
+    (usual,) = parse_file(GOOD, "s.toml")
+    (marked,) = parse_file(changed("float =", 'costs = "measured"\nfloat ='), "s.toml")
+    assert (usual.measured_only, marked.measured_only) == (False, True)
+    with pytest.raises(RuleFileError, match="possible: any, measured"):
+        parse_file(changed("float =", 'costs = "gpu"\nfloat ='), "s.toml")
+
+
 def test_over_makes_one_rule_for_each_operator() -> None:
     """``over`` replaces a letter by each operator of its list."""
     text = changed("(Relu (Relu ?x))", "(F (Relu ?x))")

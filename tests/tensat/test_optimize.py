@@ -160,6 +160,16 @@ def test_rules_are_selected_by_name() -> None:
         select_rules(rules, ["neg"])
 
 
+def test_estimated_costs_leave_out_rules_that_only_change_the_kernel() -> None:
+    """They double e-graphs, and no estimate tells their sides apart."""
+    rules = load()
+    kernels = {rule.name for rule in rules if rule.measured_only}
+    assert "one-row-matmul-is-conv" in kernels
+    names = {rule.name for rule in select_rules(rules, cost="roofline")}
+    assert names == {rule.name for rule in rules} - kernels
+    assert select_rules(rules, cost="table") == tuple(rules)
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
