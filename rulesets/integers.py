@@ -15,6 +15,7 @@ from itertools import combinations_with_replacement, product
 from math import lcm
 from types import ModuleType
 
+from rulesets.deadline import allowed_ms, check_time
 from rulesets.errors import MissingLibraryError
 from rulesets.size import Monomial, Poly, Quotient, Size, symbol, symbols
 
@@ -126,6 +127,7 @@ def _unsatisfiable(
 
     With `weighted`, whether none makes the weighted number of domains differ from 0.
     """
+    check_time()
     domains = tuple(condition for _, domain in weighted for condition in domain)
     everything = (*facts, *constraints, *domains)
     everything = (*everything, *quotient_facts(everything))
@@ -188,9 +190,12 @@ def _solve(
     text = "\n".join([*declared, *(f"(assert {each})" for each in asserted)])
     z3 = z3_module()
     solver = z3.Solver() if number == 2 else z3.SolverFor("QF_LIA")
-    solver.set("timeout", NONLINEAR_MS if number == 2 else LINEAR_MS)
+    solver.set("timeout", allowed_ms(NONLINEAR_MS if number == 2 else LINEAR_MS))
     solver.from_string(text)
-    return bool(solver.check() == z3.unsat)
+    answer = solver.check()
+    # An answer cut short must not be remembered.
+    check_time()
+    return bool(answer == z3.unsat)
 
 
 def _all(conditions: Sequence[str]) -> str:

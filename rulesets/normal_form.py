@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import gcd, isqrt, lcm
 
+from rulesets.deadline import check_time
 from rulesets.scalar import (
     Apply,
     Atom,
@@ -39,10 +40,6 @@ from rulesets.scalar import (
 from rulesets.size import Poly
 
 MOST_TERMS = 400
-
-
-class OutOfTimeError(Exception):
-    """The time for a proof is over."""
 
 
 class TooLargeError(Exception):
@@ -77,6 +74,7 @@ def times(names: Names, one: Sum, other: Sum) -> Sum:
             return scaled(second, constant)
     if len(one.terms) * len(other.terms) > MOST_TERMS:
         raise TooLargeError("a product has too many terms")
+    check_time()
     products = [_product(names, a, b) for a in one.terms for b in other.terms]
     if any(_whole_base(term) for term in products):
         return plus(*(_multiplied_out(names, term) for term in products))
@@ -120,6 +118,7 @@ def cases(elements: tuple[Element, ...]) -> Iterator[tuple[Domain, tuple[Element
 
     In a case an element is missing if its own domain is empty there.
     """
+    check_time()
     condition = next((g for each in elements for g in _free_guards(each)), None)
     if condition is None:
         yield frozenset(), elements

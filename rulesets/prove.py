@@ -7,18 +7,19 @@ the two elements must be 0, and every denominator and radicand of the right side
 of the left side or obviously allowed.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from rulesets.deadline import OutOfTimeError, until
 from rulesets.errors import NotModelledError, ShapeError
 from rulesets.judge import judging
+from rulesets.normal_form import TooLargeError
 from rulesets.rule import Rule
 from rulesets.scenario import DeadError, Scenario, State, scenarios
 from rulesets.sides import Limits, Sides
 from rulesets.symbols import Tensors
-from rulesets.values import Evidence, GaveUp
+from rulesets.values import Evidence
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class _Outcome:
 NOWHERE = "no scenario is well-formed"
 """The reason where no ranks and sizes fit a rule."""
 
+OUT_OF_TIME = "out of time"
+"""The reason where the deadline came first."""
+
 _FAULTS = (
     *(AssertionError, TypeError, ValueError),
     *(LookupError, ArithmeticError, RecursionError),
@@ -71,18 +75,19 @@ def prove(rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> Proof:
     checked = 0
     run = partial(_run, rule, dtypes, limits)
     try:
-        for outcome in scenarios(run, State(), limits.runs):
-            if outcome.reason:
-                return Proof(False, tuple(needs), outcome.reason, checked)
-            checked += outcome.compared
-            if outcome.compared:
-                needs.update(dict.fromkeys(outcome.needs))
-                ranks |= outcome.ranks
-            if time.process_time() > limits.deadline:
-                return Proof(False, tuple(needs), "out of time", checked)
+        with until(limits.deadline):
+            for outcome in scenarios(run, State(), limits.runs):
+                if outcome.reason:
+                    return Proof(False, tuple(needs), outcome.reason, checked)
+                checked += outcome.compared
+                if outcome.compared:
+                    needs.update(dict.fromkeys(outcome.needs))
+                    ranks |= outcome.ranks
+    except OutOfTimeError:
+        return Proof(False, tuple(needs), OUT_OF_TIME, checked)
     except NotModelledError as error:
         return Proof(False, tuple(needs), f"not modelled: {error}", checked)
-    except (*GaveUp, *_FAULTS) as error:
+    except (TooLargeError, *_FAULTS) as error:
         return Proof(False, tuple(needs), f"{type(error).__name__}: {error}", checked)
     if not checked:
         return Proof(False, tuple(needs), NOWHERE, checked)
@@ -109,7 +114,7 @@ def _run(
         pairs = list(zip(lefts, rights, strict=True))
         if not all(_same_type(scenario, left, right) for left, right in pairs):
             return _Outcome("", (), frozenset(), compared=False)
-        evidence = Evidence(scenario, sides.lefts, sides.rights, limits.deadline)
+        evidence = Evidence(scenario, sides.lefts, sides.rights)
         reasons = (evidence.compare(left, right) for left, right in pairs)
         reason = next((each for each in reasons if each), "")
         if reason:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rulesets.deadline import check_time
 from rulesets.errors import NotModelledError
 from rulesets.integers import Integers, obvious
 from rulesets.scalar import Sum
@@ -323,12 +324,14 @@ def scenarios(run: Any, first: State, most: int) -> Iterator[Any]:
 
     Raises:
         NotModelledError: There are more.
+        OutOfTimeError: The time for the proof is over.
     """
     waiting = [first]
     count = 0
     while waiting:
         state = waiting.pop()
         count += 1
+        check_time()
         if count > most:
             raise NotModelledError(f"more than {most} runs")
         scenario = Scenario(state)

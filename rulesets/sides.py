@@ -57,7 +57,6 @@ class Sides:
         self.rights = Symbols(names, scenario, real_valued=real)
         for side in (self.lefts, self.rights):
             side.unrolled = limits.shapes is not None
-            side.deadline = limits.deadline
         self.binding = Binding(scenario, self.lefts)
         self.bundles: dict[tuple[str, str], Any] = {}
         self.pending = list(rule.where)

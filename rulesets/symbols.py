@@ -1,6 +1,5 @@
 """The symbolic meaning of element rules: scalars are normal forms, indices polynomials."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,11 +8,12 @@ from math import inf
 from typing import Any, Protocol
 
 from rulesets import normal_form
+from rulesets.deadline import check_time
 from rulesets.decide import count_out
 from rulesets.errors import NotModelledError
 from rulesets.integers import Integers, obviously
 from rulesets.meaning import Index
-from rulesets.normal_form import Ledger, OutOfTimeError
+from rulesets.normal_form import Ledger
 from rulesets.scalar import (
     Apply,
     Element,
@@ -145,7 +145,6 @@ class Symbols:
         self.limits: dict[str, Size] = {}
         self.real_valued = real_valued
         self.unrolled = False
-        self.deadline = inf
 
     @property
     def integers(self) -> Integers:
@@ -193,8 +192,7 @@ class Symbols:
     def sum(self, sizes: Sequence[Size], body: Callable[..., Value], /) -> Value:
         """Bind variables in front of a body."""
         if self.unrolled:
-            if time.process_time() > self.deadline:
-                raise OutOfTimeError("out of time")
+            check_time()
             ranges = product(*(range(int(size)) for size in sizes))  # type: ignore[arg-type]
             return Value(self, plus(*(body(*ks).sum for ks in ranges)))
         ks = [0 if size == 1 else self.variable(size) for size in sizes]

@@ -6,7 +6,6 @@ which sums and functions are unknowns and the larger of two is a case. It also c
 ledgers: a denominator on the right must stand on the left, or be obviously not 0.
 """
 
-import time
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -14,9 +13,10 @@ from typing import Any
 
 from rulesets import normal_form
 from rulesets.canonical import canonical
+from rulesets.deadline import allowed_ms, check_time
 from rulesets.decide import Decider, atoms_of
 from rulesets.integers import Integers, z3_module
-from rulesets.normal_form import Demand, OutOfTimeError, TooLargeError, cases
+from rulesets.normal_form import Demand, cases
 from rulesets.normal_form_text import text_of
 from rulesets.scalar import (
     Apply,
@@ -41,7 +41,6 @@ from rulesets.size import Size, substitute, symbol
 from rulesets.symbols import Symbols, Tensors
 from rulesets.unify import of_sums, solve
 
-GaveUp = (OutOfTimeError, TooLargeError)
 REAL_MS = 2000
 MOST_ATOMS = 40
 
@@ -49,14 +48,12 @@ MOST_ATOMS = 40
 class Evidence:
     """Compares elements in one scenario."""
 
-    def __init__(
-        self, scenario: Scenario, lefts: Symbols, rights: Symbols, deadline: float
-    ) -> None:
+    def __init__(self, scenario: Scenario, lefts: Symbols, rights: Symbols) -> None:
         """Take the meanings of both sides, with their ledgers."""
         self.scenario = scenario
         self.lefts = lefts
         self.rights = rights
-        self.decider = Decider(lefts.names, deadline)
+        self.decider = Decider(lefts.names)
 
     def compare(self, left: Tensors, right: Tensors) -> str:
         """Return why two tensors are not shown to be equal; empty if they are."""
@@ -278,13 +275,15 @@ class Reals:
         if any(term.bound or term.domain for term in one.terms):
             return False
         solver = self.z3.Solver()
-        solver.set("timeout", REAL_MS)
+        solver.set("timeout", allowed_ms(REAL_MS))
         goal = self.term(one)
         for fact, strict in self.evidence.scenario.real_facts:
             value = self.term(fact)
             solver.add(value > 0 if strict else value >= 0)
         solver.add(*self.facts, goal != 0)
-        return bool(solver.check() == self.z3.unsat)
+        answer = solver.check()
+        check_time()
+        return bool(answer == self.z3.unsat)
 
     def _sets(self, one: Sum) -> Iterator[Largest]:
         for term in one.terms:
@@ -349,8 +348,3 @@ class Reals:
 
 def _rest(term: Term) -> tuple[Any, Any, Any]:
     return term.bound, term.domain, term.factors
-
-
-def deadline_in(seconds: float) -> float:
-    """Return the time at which so many seconds are over."""
-    return time.process_time() + seconds

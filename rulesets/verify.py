@@ -23,7 +23,7 @@ from rulesets.counterexample import Counterexample, differing
 from rulesets.expression import Sequenced
 from rulesets.instance import Instance
 from rulesets.ops import OPERATORS
-from rulesets.prove import NOWHERE, Proof, prove
+from rulesets.prove import NOWHERE, OUT_OF_TIME, Proof, prove
 from rulesets.rule import Rule
 from rulesets.sides import Limits
 from rulesets.term import applications
@@ -159,7 +159,7 @@ def at_every_size(rule: Rule, deadline: float, *, deep: bool = False) -> tuple[P
             further = _further(rule, proof, rank, deadline) if deep else proof
             arguments = f", 1-{COUNTS[-1]} arguments" if rule.variadic else ""
             return further, _ranks(further.ranks) + arguments
-        if not proof.reason.endswith("out of time"):
+        if proof.reason != OUT_OF_TIME:
             break
     return proof, ""
 

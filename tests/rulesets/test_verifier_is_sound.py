@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from rulesets.deadline import deadline_in
 from rulesets.errors import RulesetsError
 from rulesets.rule import Rule
 from rulesets.store import load
 from rulesets.trial import deviations
-from rulesets.values import deadline_in
 from rulesets.verify import at_every_size, at_given_sizes
 from tests.rulesets.mutants import random_mutants
 from tests.rulesets.perturb import perturbed

@@ -6,10 +6,10 @@ import pytest
 
 from rulesets.assume import READINGS
 from rulesets.condition import WORDS
+from rulesets.deadline import deadline_in
 from rulesets.refused import load_refused
 from rulesets.rule import TIERS, Rule
 from rulesets.store import load, parse_file
-from rulesets.values import deadline_in
 from rulesets.verify import at_every_size, at_given_sizes, verify
 
 SHIPPED = {rule.name: rule for rule in load()}

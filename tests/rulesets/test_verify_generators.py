@@ -2,9 +2,9 @@
 
 import pytest
 
+from rulesets.deadline import deadline_in
 from rulesets.rule import Rule
 from rulesets.store import parse_file
-from rulesets.values import deadline_in
 from rulesets.verify import at_every_size, verify
 
 EYE = "(Eye[size=?n, dtype=?t])"
