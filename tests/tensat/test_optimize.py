@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,10 @@ import onnx_ir as ir
 import pytest
 
 from extraction import ExtractionError
+from rulesets.rule import TIERS
 from rulesets.store import load
 from tensat.errors import InternalError, ModelError, UnsoundRuleError, UsageError
-from tensat.optimize import optimize, select_rules
+from tensat.optimize import named, optimize, select_rules
 from tensat.options import Options
 from tensat.runtime import Runtime
 from tests.tensat.model.onnx_models import X, Y, model, node, ops, random, run, value
@@ -158,6 +160,25 @@ def test_rules_are_selected_by_name() -> None:
     assert len(select_rules(rules, ["neg-of-neg"])) == len(rules) - 1
     with pytest.raises(UsageError, match=r"no rule is called 'neg'; similar: neg-of-neg"):
         select_rules(rules, ["neg"])
+
+
+def test_only_proved_rules() -> None:
+    """Without a proof a rule is left out; the two best verdicts are proofs."""
+    rules = [replace(rule, name=v, verdict=v) for rule in load()[:1] for v in (*TIERS, "")]
+    assert [rule.verdict for rule in select_rules(rules, (), True)] == list(TIERS[:2])
+    assert select_rules(rules) == tuple(rules)
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [("relu-of-rely", "relu-of-relu"), ("conv-bias", "conv-bias-is-add[Conv]")],
+    ids=["misspelt", "part"],
+)
+def test_unknown_rules_have_similar_names(name: str, similar: str) -> None:
+    """The error lists them."""
+    with pytest.raises(UsageError, match="no rule is called") as caught:
+        named(load(), name)
+    assert similar in str(caught.value)
 
 
 def test_estimated_costs_leave_out_rules_that_only_change_the_kernel() -> None:
