@@ -27,8 +27,13 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
+from tensat.errors import InternalError
+
 DOMAIN = "com.microsoft"
 """Of the operator."""
+
+OPERATOR = "NhwcConv"
+"""Its name."""
 
 _TO_NHWC = (0, 2, 3, 1)
 _TO_NCHW = (0, 3, 1, 2)
@@ -89,6 +94,39 @@ def channels_last(
     return ChannelsLast(copy, tuple(names), max(0, left - before))
 
 
+def is_last(node: ir.Node) -> bool:
+    """Return whether a node is a channels-last convolution."""
+    return (node.domain, node.op_type) == (DOMAIN, OPERATOR)
+
+
+def as_standard(model: ir.Model) -> ir.Model:
+    """Return the model with channels-last convolutions written as what they mean.
+
+    Such a model computes the same and runs on any device, slower: a result for a GPU is
+    compared with its original so where there is none.
+
+    Raises:
+        InternalError: Weights are not stored, so that the operator would refuse them.
+    """
+    copy = model.clone()
+    graph = copy.graph
+    for node in [node for node in graph if is_last(node)]:
+        x, weights, *bias = node.inputs
+        assert x is not None
+        if weights is None or weights.const_value is None:
+            raise InternalError(f"weights of {node.outputs[0].name} are not stored")
+        before, filters = _transposition(x, _TO_NCHW), _transposition(weights, _TO_NCHW)
+        inputs = [before.outputs[0], filters.outputs[0], *bias]
+        conv = ir.Node("", "Conv", inputs, list(node.attributes.values()), name=node.name)
+        after = _transposition(conv.outputs[0], _TO_NHWC)
+        result = node.outputs[0]
+        after.outputs[0].type, after.outputs[0].shape = result.type, result.shape
+        graph.insert_before(node, [before, filters, conv, after])
+        _replace(result, after.outputs[0])
+        graph.remove(node, safe=True)
+    return copy
+
+
 def packed_weights(weights: np.ndarray) -> np.ndarray:
     """Return weights [m, c / group, kh, kw] as [m, kh, kw, c / group]."""
     return np.ascontiguousarray(weights.transpose(_TO_NHWC))
@@ -121,7 +159,7 @@ def _rewrite(graph: ir.Graph, node: ir.Node, packed: dict[ir.Value, ir.Value]) -
     before = _transposition(x, _TO_NHWC)
     conv = ir.Node(
         DOMAIN,
-        "NhwcConv",
+        OPERATOR,
         [before.outputs[0], packed[weights], *bias],
         [*attributes, kernel],
         name=node.name,

@@ -13,6 +13,7 @@ Source: https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.h
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 PROVIDER = "CUDAExecutionProvider"
@@ -26,6 +27,9 @@ NO_WAITING = ("disable_synchronize_execution_providers", "1")
 
 SEARCHES = ("EXHAUSTIVE", "HEURISTIC", "DEFAULT")
 """How cuDNN's algorithm for a convolution may be chosen."""
+
+
+_TEXT = re.compile(r"tf32 (on|off), (NCHW|NHWC), ([a-z]+), (ORT_[A-Z_]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,15 @@ class Settings:
         tf32 = "on" if self.tf32 else "off"
         layout = "NHWC" if self.prefer_nhwc else "NCHW"
         return f"tf32 {tf32}, {layout}, {self.conv_search.lower()}, {self.level}"
+
+    @staticmethod
+    def of_text(text: str) -> Settings | None:
+        """Return the settings of which `text` says this, on the first GPU; else None."""
+        found = _TEXT.fullmatch(text)
+        if found is None:
+            return None
+        tf32, layout, search, level = found.groups()
+        return Settings(0, tf32 == "on", layout == "NHWC", search.upper(), level)
 
 
 def provider_options(settings: Settings, stream_address: int) -> dict[str, str]:

@@ -59,12 +59,14 @@ class Machine:
     """What the runtime does on the machine that the result is for.
 
     Attributes:
-        block: Channels in a block; 0 where nothing is blocked.
+        block: Channels in a block; 0 where all tensors are plain, 1 where those that are
+            not are channels-last.
         targeted: Whether the result may hold kernels that the runtime would not make by
             itself out of standard operators.
-        single: How operators by themselves run on blocked tensors.
-        to_blocked: The way from plain to blocked.
+        single: How operators by themselves run on tensors that are not plain.
+        to_blocked: The way from plain to the other layout.
         to_plain: The way back.
+        layout: The other layout.
     """
 
     block: int
@@ -72,6 +74,7 @@ class Machine:
     single: Mapping[str, Blocked]
     to_blocked: Reorder
     to_plain: Reorder
+    layout: Layout = Layout.BLOCKED
 
 
 PLAIN_MACHINE = Machine(0, False, {}, lambda *_: None, lambda *_: None)
@@ -90,7 +93,7 @@ def collect(matcher: Matcher, machine: Machine) -> tuple[Kernel, ...]:
     kernels = [
         k
         for k in kernels
-        if k.layout is Layout.BLOCKED or not any(row in begun for row in k.rows)
+        if k.layout is not Layout.PLAIN or not any(row in begun for row in k.rows)
         if k.eclass not in {eclass for eclass, _ in k.arguments}
     ]
     return (*kernels, *_reorders(matcher, machine, kernels))
@@ -167,7 +170,7 @@ def _joints(
         kernel: A kernel.
         region: The e-nodes of forced kernels that compute the same value.
     """
-    if region is None or kernel.forced or kernel.layout is Layout.BLOCKED:
+    if region is None or kernel.forced or kernel.layout is not Layout.PLAIN:
         return frozenset()
     if not region.issuperset(kernel.rows):
         return frozenset()
@@ -246,19 +249,20 @@ def _blocked(matcher: Matcher, group: Group, form: BlockedForm, block: int) -> K
 def _reorders(
     matcher: Matcher, machine: Machine, kernels: Sequence[Kernel]
 ) -> Iterator[Kernel]:
-    """The ways between the layouts of every class that has a blocked value."""
+    """The ways between the layouts of every class that has a value in the other one."""
+    other = machine.layout
     touched: dict[int, None] = {}
     for kernel in kernels:
-        if kernel.layout is Layout.BLOCKED:
+        if kernel.layout is other:
             touched[kernel.eclass] = None
         for eclass, layout in kernel.arguments:
-            if layout is Layout.BLOCKED:
+            if layout is other:
                 touched[eclass] = None
     for eclass in touched:
         plain = matcher.egraph.tensor(eclass)
         for make, source, result in (
-            (machine.to_blocked, Layout.PLAIN, Layout.BLOCKED),
-            (machine.to_plain, Layout.BLOCKED, Layout.PLAIN),
+            (machine.to_blocked, Layout.PLAIN, other),
+            (machine.to_plain, other, Layout.PLAIN),
         ):
             form = make(plain, machine.block)
             if form is not None:

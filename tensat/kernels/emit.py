@@ -1,9 +1,9 @@
 """A choice of kernels becomes a graph again.
 
 For a portable result the operators of each kernel are written and layouts are left to the
-runtime; for a targeted one the steps of blocked kernels and the reorders are written as
-they are. Values made of constants only are written out as the cheapest derivation from
-stored constants; `tensat.fold` computes them afterwards.
+runtime; for a targeted one the steps of kernels in other layouts and the reorders are
+written as they are. Values made of constants only are written out as the cheapest
+derivation from stored constants; `tensat.fold` computes them afterwards.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def emit(
         forms: As `constant_forms` gives them.
         problem: What was chosen from.
         choice: What extraction chose.
-        targeted: Whether kernels of blocked tensors are written as such.
+        targeted: Whether kernels on tensors that are not plain are written as such.
 
     Returns:
         The new graph: same inputs, outputs, header; names and metadata of nodes that
@@ -75,8 +75,8 @@ def emit(
 class _Emitter:
     """Builds the nodes of the new graph, arguments first.
 
-    Places are known by class of the problem; of a portable result a class and its blocked
-    twin may be one place.
+    Places are known by class of the problem; of a portable result a class and its twin in
+    another layout may be one place.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class _Emitter:
 
     def _plain_place(self, eclass: int) -> Ref | None:
         """Where the value of a class is, as ONNX means it."""
-        blocked = () if self.targeted else (f"{eclass}.{Layout.BLOCKED}",)
-        for identifier in (eclass, *blocked):
+        others = [] if self.targeted else [f"{eclass}.{each}" for each in Layout]
+        for identifier in (eclass, *others):
             if identifier in self.place:
                 return self.place[identifier]
         return None

@@ -19,6 +19,7 @@ class Layout(StrEnum):
 
     PLAIN = "plain"  # row-major, as ONNX means it
     BLOCKED = "blocked"  # [N, C/b, H, W, b]: ONNX Runtime's NCHWc
+    CHANNELS_LAST = "channels-last"  # [N, H, W, C], what ONNX means as [N, C, H, W]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ class Step:
             Sizes may be symbolic.
         inputs: What it reads.
         output: Type of its result, as the runtime sees it: a blocked tensor is
-            [N, C rounded up to blocks, H, W]; sizes may be symbolic, except C.
+            [N, C rounded up to blocks, H, W], a channels-last one [N, H, W, C]; sizes may
+            be symbolic, except C of a blocked one.
         constant: Whether it depends on constants only, so that it is computed when the
             model is written and costs nothing.
     """
@@ -84,7 +86,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BlockedForm:
-    """How a group of operators runs on blocked tensors.
+    """How a group of operators runs on tensors that are blocked, or channels-last.
 
     Attributes:
         layouts: The layout in which each argument of the kernel is taken; constants and
@@ -105,7 +107,8 @@ type Members = tuple[Application, ...]
 """The operators of one kernel: root first, then depth first as in `Tree.inner`."""
 
 type Blocked = Callable[[Members, int], tuple[BlockedForm, ...]]
-"""The ways in which operators run on blocked tensors, for the channels in a block."""
+"""The ways in which operators run on blocked tensors, for the channels in a block; or on
+channels-last ones, whatever that number is."""
 
 
 @dataclass(frozen=True, slots=True)

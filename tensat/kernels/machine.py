@@ -1,4 +1,4 @@
-"""The kernels that ONNX Runtime has on this machine, put together."""
+"""The kernels that ONNX Runtime has on a machine, put together."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from onnx import TensorProto, helper, save_model
 from tensat.kernels.blocked_elementwise import on_blocks
 from tensat.kernels.blocked_ops import BLOCKED_FUSIONS, BLOCKED_SINGLE
 from tensat.kernels.blocked_reorder import to_blocked, to_plain
-from tensat.kernels.collect import Machine
+from tensat.kernels.collect import PLAIN_MACHINE, Machine
 from tensat.kernels.fusions import FUSIONS
-from tensat.kernels.kernel import Fusion
+from tensat.kernels.kernel import Fusion, Layout
+from tensat.kernels.nhwc_moves import to_first, to_last
+from tensat.kernels.nhwc_ops import LAST_SINGLE
 from tensat.runtime import Failure, Program, Runtime
 
 NCHWC = "com.microsoft.nchwc"
@@ -39,6 +41,18 @@ def cpu_machine(block: int, *, targeted: bool = False) -> Machine:
         partial(to_blocked, targeted=targeted),
         partial(to_plain, targeted=targeted),
     )
+
+
+def cuda_machine(*, targeted: bool = False) -> Machine:
+    """ONNX Runtime's CUDA provider, as it is without `prefer_nhwc`.
+
+    Args:
+        targeted: Whether the result may hold channels-last convolutions, which the runtime
+            would not make by itself.
+    """
+    if not targeted:
+        return PLAIN_MACHINE
+    return Machine(1, True, LAST_SINGLE, to_last, to_first, Layout.CHANNELS_LAST)
 
 
 def block_size(runtime: Runtime) -> int:

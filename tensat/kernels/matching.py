@@ -144,6 +144,8 @@ class Matcher:
         if layout is Layout.PLAIN:
             return replace(plain, constant=self.egraph.constant(eclass))
         batch, channels, *rest = plain.dims
+        if layout is Layout.CHANNELS_LAST:
+            return replace(plain, dims=(batch, *rest, channels))
         return replace(plain, dims=(batch, -(-channels // block) * block, *rest))
 
     def _matches(self, tree: Tree, row: ENodeRow) -> Iterator[tuple[ENodeRow, ...]]:

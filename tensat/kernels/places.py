@@ -1,13 +1,13 @@
 """Which classes of the extraction problem stand for an e-class.
 
 The plain value of an e-class is the class of that number. Where only one layout is made,
-its blocked value is one class beside it, and a reorder leads to the other. Where both are
-made, there are more, for two reasons.
+its value in another layout is one class beside it, and a reorder leads there. Where several
+are made, there are more, for two reasons.
 
 *No loops.* A reorder belongs to what users ask for, and takes what is made; were these one
 class, each layout could be made of the other.
 
-*Tight bounds.* Half a kernel on plain tensors and half a kernel on blocked ones would ask
+*Tight bounds.* Half a kernel on plain tensors and half a kernel on others would ask
 for half of each layout of what they read, and the same again there: after a few operators
 almost nothing is paid for. So there is a class ``any`` that says that a value is made at
 all, which each kernel asks for besides the layout that it reads.
@@ -34,14 +34,14 @@ class Places:
 
     def __init__(self, kernels: Iterable[Kernel]) -> None:
         """Look at what is made, by all kernels, reorders included."""
-        made: set[tuple[int, Layout]] = set()
+        made: dict[int, set[Layout]] = {}
         self._inner: set[int] = set()
         for kernel in kernels:
             if kernel.rows:
-                made.add((kernel.eclass, kernel.layout))
+                made.setdefault(kernel.eclass, set()).add(kernel.layout)
             if kernel.inner:
                 self._inner.add(kernel.eclass)
-        self._both = {c for c, _ in made if all((c, each) in made for each in Layout)}
+        self._several = {c: found for c, found in made.items() if len(found) > 1}
 
     def result(self, kernel: Kernel) -> ClassId:
         """The class of which a kernel is an e-node."""
@@ -60,7 +60,7 @@ class Places:
             f"{eclass}.other" if eclass in kernel.shuns else _wanted(eclass, layout)
             for eclass, layout in kernel.arguments
         ]
-        asked += [f"{c}.any" for c, _ in kernel.arguments if c in self._both]
+        asked += [f"{c}.any" for c, _ in kernel.arguments if c in self._several]
         return tuple(asked)
 
     def ways(self) -> Iterator[tuple[ClassId, ClassId]]:
@@ -68,15 +68,15 @@ class Places:
         for eclass in sorted(self._inner):
             yield self._made(eclass, Layout.PLAIN), f"{eclass}.inner"
             yield self._made(eclass, Layout.PLAIN), f"{eclass}.other"
-        for eclass in sorted(self._both):
-            for layout in Layout:
+        for eclass in sorted(self._several):
+            for layout in (each for each in Layout if each in self._several[eclass]):
                 made = self._made(eclass, layout)
                 yield _wanted(eclass, layout), made
                 yield f"{eclass}.any", made
 
     def _made(self, eclass: int, layout: Layout) -> ClassId:
         wanted = _wanted(eclass, layout)
-        return f"{eclass}.{layout}.made" if eclass in self._both else wanted
+        return f"{eclass}.{layout}.made" if eclass in self._several else wanted
 
 
 def _wanted(eclass: int, layout: Layout) -> ClassId:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -11,30 +9,10 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
 
-from tensat.cuda.nhwc import channels_last, packed_weights
-
-
-class NhwcConv(OpRun):
-    """What the operator computes: a Conv of x and weights with their channels last."""
-
-    op_domain = "com.microsoft"
-
-    def _run(  # type: ignore[no-untyped-def]
-        self, x, w, b=None, **attributes: Any
-    ) -> tuple[np.ndarray]:
-        given = {name: value for name, value in attributes.items() if value is not None}
-        names = ["x", "w", "b"][: 2 if b is None else 3]
-        node = helper.make_node("Conv", names, ["y"], **given)
-        kind = helper.np_dtype_to_tensor_dtype(x.dtype)
-        values = [helper.make_tensor_value_info(n, kind, None) for n in [*names, "y"]]
-        graph = helper.make_graph([node], "conv", values[:-1], values[-1:])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-        feeds = {"x": x.transpose(0, 3, 1, 2), "w": w.transpose(0, 3, 1, 2), "b": b}
-        found = ReferenceEvaluator(model).run(None, {n: feeds[n] for n in names})
-        return (found[0].transpose(0, 2, 3, 1),)
-
+from tensat.cuda.nhwc import as_standard, channels_last, packed_weights
+from tensat.errors import InternalError
+from tests.tensat.cuda.nhwc_reference import NhwcConv
 
 SIZES = {"x": [2, 6, 9, 7]}
 
@@ -91,6 +69,32 @@ def test_a_convolution_keeps_its_value(
     assert (result.convolutions, result.transpositions) == (("y",), 2)
     (wanted,), (found,) = _run(model, dtype), _run(result.model, dtype)
     np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=["float32", "float16"])
+@pytest.mark.parametrize(("text", "weights"), CASES.values(), ids=list(CASES))
+def test_it_can_be_written_in_standard_operators(
+    text: str, weights: dict[str, tuple[int, ...]], dtype: type
+) -> None:
+    """Such a model computes the same, and the processor runs it."""
+    model = _model(text, dtype, **weights)
+    last = channels_last(model).model
+    written = as_standard(last)
+    assert "NhwcConv" in _types(last)
+    assert {node.domain for node in written.graph} == {""}
+    (wanted,), (found,) = _run(model, dtype), _run(written, dtype)
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
+    proto = ir.to_proto(written).SerializeToString()
+    onnxruntime.InferenceSession(proto, providers=["CPUExecutionProvider"])
+
+
+def test_weights_that_are_not_stored_are_found() -> None:
+    """The operator would take them in another order, or not at all."""
+    model = channels_last(_model(*CASES["plain"][:1], **CASES["plain"][1])).model
+    (conv,) = [node for node in model.graph if node.op_type == "NhwcConv"]
+    conv.replace_input_with(1, model.graph.inputs[0])
+    with pytest.raises(InternalError, match=r"weights of .* are not stored"):
+        as_standard(model)
 
 
 @pytest.mark.parametrize(("text", "weights"), CASES.values(), ids=list(CASES))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,31 @@ from rulesets.tensor import Tensor
 from tensat.costs.source import Argument
 from tensat.kernels.blocked_reorder import to_blocked, to_plain
 from tensat.kernels.blocked_steps import NCHWC, arguments_of, blocked_type
+from tensat.kernels.collect import Reorder
 from tensat.kernels.kernel import Application, BlockedForm, Layout, Members, Step
+from tensat.kernels.nhwc_moves import to_first, to_last
+from tensat.kernels.nhwc_steps import last_type
 from tensat.onnx_forms import Absent, Arg, Const, Node, lower
 
 BLOCK = 16
 OPSET = 17
 
 type Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Between plain tensors and a layout; all take a type and a block size."""
+
+    there: Reorder
+    back: Reorder
+    lies: Callable[[Tensor, int], Tensor]
+
+
+WAYS = {
+    Layout.BLOCKED: Ways(to_blocked, to_plain, blocked_type),
+    Layout.CHANNELS_LAST: Ways(to_last, to_first, lambda plain, _: last_type(plain)),
+}
 
 
 @dataclass(slots=True)
@@ -145,22 +163,21 @@ class Lab:
             name = f"v{number}"
             if constant:
                 constants[name] = self.arrays[number]
-            if layout is Layout.BLOCKED:
-                reorder = to_blocked(kind, BLOCK)
+            if layout is not Layout.PLAIN:
+                reorder = WAYS[layout].there(kind, BLOCK)
                 assert reorder is not None
                 name, kind = _steps(nodes, constants, reorder.steps, [name], [kind], "b")
             names.append(name)
             types.append(kind)
-        result, _ = _steps(nodes, constants, form.steps, names, types, "s")
-        plain, out = members[0].results[0], result
-        if form.result is Layout.BLOCKED:
-            assert form.steps[-1].output == blocked_type(plain, BLOCK)
-            reorder = to_plain(plain, BLOCK)
-            assert reorder is not None
-            kinds = [form.steps[-1].output]
-            out, _ = _steps(nodes, constants, reorder.steps, [result], kinds, "o")
+        out, kind = _steps(nodes, constants, form.steps, names, types, "s")
+        plain = members[0].results[0]
+        if form.result is Layout.PLAIN:
+            assert kind == plain
         else:
-            assert form.steps[-1].output == plain
+            assert kind == WAYS[form.result].lies(plain, BLOCK)
+            reorder = WAYS[form.result].back(plain, BLOCK)
+            assert reorder is not None
+            out, _ = _steps(nodes, constants, reorder.steps, [out], [kind], "o")
         return _model(nodes, self.feeds(members), constants, out)
 
     def reordered(
@@ -365,5 +382,6 @@ def _model(
         [onnx.ValueInfoProto(name=output)],
         [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()],
     )
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(NCHWC, 1)]
+    domains = ((NCHWC, 1), ("com.microsoft", 1))
+    opsets = [helper.make_opsetid("", OPSET), *[helper.make_opsetid(*d) for d in domains]]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
