@@ -47,8 +47,8 @@ def cost_source(
     elif name == "cuda":
         from tensat.costs.cuda import open_cuda  # only where it is asked for
 
-        with open_store(database) as store:
-            yield open_cuda(store)
+        with open_store(database) as store, open_cuda(store) as source:
+            yield source
     elif name == "cpu":
         with open_store(database) as store:
             resident = weights is not None and weights <= near_cache()

@@ -10,9 +10,11 @@ and a disagreement is noted beside the cost.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from tensat.costs.cost import Cost, Origin, by_turns
@@ -21,10 +23,11 @@ from tensat.costs.roofline import Machine, Roofline
 from tensat.costs.scaling import scales_of
 from tensat.costs.source import FREE_OPERATORS, Progress, Signature
 from tensat.costs.store import CostStore, Record, Setting
-from tensat.cuda.clock import CudaClock, Measured, Patience
-from tensat.cuda.crosscheck import Check, crosscheck
-from tensat.cuda.cupy_device import open_device
-from tensat.cuda.device import Device, Facts
+from tensat.cuda.bench import Bench
+from tensat.cuda.child import WORKER, ChildBench
+from tensat.cuda.clock import Measured, Patience
+from tensat.cuda.crosscheck import Check
+from tensat.cuda.device import Facts
 from tensat.cuda.provider import Settings
 from tensat.cuda.trouble import Refused, Trouble
 from tensat.runtime.messages import Kernel
@@ -32,6 +35,12 @@ from tensat.runtime.messages import Kernel
 _OPSETS = (21, 17, 13)  # of older models; a provider may know an operator only there
 _BY_VALUE = frozenset({"Pow"})  # operators whose kernel depends on the value of a constant
 _METHOD = "kernels 1"  # another number whenever the same kernel would be timed otherwise
+_KEY = re.compile(
+    r"onnxruntime (?P<version>\S+) CUDA \S+ driver \S+, (?P<settings>.+), kernels \d+"
+)
+_LEAST = 0.25  # of the roofline's estimate: hardly any kernel is faster than that
+_LEAST_OF_TENSOR_CORES = 0.01  # the peak that devices tell is that of other units
+_OUTSIDE = frozenset({"float32", "float64"})  # types that such cores do not compute in
 _SHARE = 4  # an operator that needs a larger part of the memory is estimated
 _BLOCKED = "com.microsoft.nchwc:"  # a layout of the CPU's kernels
 
@@ -66,7 +75,7 @@ class CudaCosts:
     def __init__(
         self,
         store: CostStore,
-        device: Device,
+        bench: Bench,
         options: CudaOptions | None = None,
         roofline: Roofline | None = None,
     ) -> None:
@@ -74,23 +83,22 @@ class CudaCosts:
 
         Args:
             store: Where costs are kept.
-            device: The GPU.
-            options: How to measure.
+            bench: Times kernels on the GPU.
+            options: How to measure; the bench has its settings and patience.
             roofline: What estimates the rest; made from the device's peaks if None.
-
-        Raises:
-            DeviceError: The device makes no stream.
+                Bounds are made from those always.
         """
         self._options = options or CudaOptions()
-        self.setting = setting_of(device.facts, self._options.settings)
+        self.setting = setting_of(bench.facts, self._options.settings)
         self.counts: Counter[Origin] = Counter()
         self.troubles: Counter[Trouble] = Counter()
         self.checks: list[Check] = []
         self._store = store
-        self._memory = device.facts.memory_bytes // _SHARE
-        self._clock = CudaClock(device, self._options.settings, self._options.patience)
-        self._estimate = (roofline or Roofline(machine_of(device.facts))).estimate
-        self._broken = False
+        self._memory = bench.facts.memory_bytes // _SHARE
+        self._bench = bench
+        machine = machine_of(bench.facts)
+        self._estimate = (roofline or Roofline(machine)).estimate
+        self._bound = Roofline(replace(machine, elements=0.0)).estimate
 
     def seconds(
         self,
@@ -120,7 +128,7 @@ class CudaCosts:
         missing = by_turns([s for s in distinct if s not in found], self._estimate)
         for signature in missing:
             late = deadline is not None and time.monotonic() >= deadline
-            if late or self._broken:
+            if late or self._bench.lost:
                 break
             cost = self._time(signature)
             if cost is not None:
@@ -134,6 +142,23 @@ class CudaCosts:
         if progress is not None:
             progress(len(distinct), len(distinct))
         return [found[signature] for signature in asked]
+
+    def known(self, signatures: Sequence[Signature]) -> list[float | None]:
+        """Return the costs that need no measuring, None for the others."""
+        asked = [_timed_for(signature) for signature in signatures]
+        found = self._lookup(list(dict.fromkeys(asked)))
+        self.counts.update(cost.origin for cost in found.values())
+        return [found[s].seconds if s in found else None for s in asked]
+
+    def floor(self, signature: Signature) -> float:
+        """Return seconds that the kernel cannot be faster than, by its size alone."""
+        exact = all(a.dtype in _OUTSIDE for a in signature.outputs)
+        exact = exact and not self._options.settings.tf32
+        return (_LEAST if exact else _LEAST_OF_TENSOR_CORES) * self._bound(signature)
+
+    def dispatch(self) -> float:
+        """Return the seconds of a node besides its kernel: its start is in all costs."""
+        return 0.0
 
     def _lookup(self, distinct: Sequence[Signature]) -> dict[Signature, Cost]:
         """Return what needs no measuring: free, never measurable, or stored."""
@@ -169,10 +194,10 @@ class CudaCosts:
         if small is None:
             note = f"{signature.op} cannot be written in opset {signature.opset}"
             return Cost(math.inf, Origin.REFUSED, note=note)
-        answer = self._clock.time(small)
+        answer = self._bench.time(small)
         if isinstance(answer, Measured):
             return self._measured(signature, small, answer)
-        self._trouble(answer)
+        self.troubles[answer.trouble] += 1
         if answer.trouble is Trouble.NO_KERNEL:
             return Cost(math.inf, Origin.REFUSED, note=str(answer))
         return None
@@ -192,7 +217,7 @@ class CudaCosts:
             if opset >= signature.opset or not first.on_host:
                 continue
             older = self._model(replace(signature, opset=opset))
-            again = None if older is None else self._clock.time(older)
+            again = None if older is None else self._bench.time(older)
             if older is not None and isinstance(again, Measured) and not again.on_host:
                 small, first = older, again
                 notes.append(f"timed in opset {opset}")
@@ -207,17 +232,13 @@ class CudaCosts:
         """Compare with CuPy; return what to note."""
         if not self._options.crosscheck:
             return ""
-        check = crosscheck(signature, small, self._clock, self._options.settings)
+        check = self._bench.check(signature, small)
         if isinstance(check, Check):
             self.checks.append(check)
             return check.note()
         if isinstance(check, Refused):
-            self._trouble(check)
+            self.troubles[check.trouble] += 1
         return ""
-
-    def _trouble(self, refused: Refused) -> None:
-        self.troubles[refused.trouble] += 1
-        self._broken = self._broken or refused.trouble is Trouble.BROKEN
 
     def _estimate_rest(
         self, distinct: Sequence[Signature], found: dict[Signature, Cost]
@@ -234,18 +255,37 @@ class CudaCosts:
                 found[signature] = Cost(seconds, Origin.SCALED)
 
 
-def open_cuda(store: CostStore, options: CudaOptions | None = None) -> CudaCosts:
-    """Return the cost source of a GPU of this machine.
+@contextmanager
+def open_cuda(
+    store: CostStore, options: CudaOptions | None = None, worker: str = WORKER
+) -> Iterator[CudaCosts]:
+    """Open the cost source of a GPU of this machine; measuring has a process of its own.
 
     Args:
         store: Where costs are kept.
         options: How to measure; which GPU.
+        worker: The module that answers in that process.
 
     Raises:
         UsageError: CuPy, the runtime's CUDA provider or the GPU is missing.
     """
     options = options or CudaOptions()
-    return CudaCosts(store, open_device(options.settings), options)
+    with ChildBench(options.settings, options.patience, worker=worker) as bench:
+        yield CudaCosts(store, bench, options)
+
+
+def this_gpu(settings: Settings | None = None) -> Gpu:
+    """Return the GPU of this machine.
+
+    Args:
+        settings: Which one.
+
+    Raises:
+        UsageError: CuPy, the runtime's CUDA provider or the GPU is missing.
+    """
+    settings = settings or Settings()
+    with ChildBench(settings) as bench:
+        return Gpu(_name(bench.facts), bench.facts.onnxruntime, settings)
 
 
 def setting_of(facts: Facts, settings: Settings) -> Setting:
@@ -254,7 +294,31 @@ def setting_of(facts: Facts, settings: Settings) -> Setting:
         f"onnxruntime {facts.onnxruntime} CUDA {facts.cuda} driver {facts.driver}, "
         f"{settings.text()}, {_METHOD}"
     )
-    return Setting(f"{facts.name} compute {facts.compute_capability}", runtime, 1)
+    return Setting(_name(facts), runtime, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU and how it was measured, as the key of costs tells.
+
+    Attributes:
+        name: With its compute capability.
+        onnxruntime: Version of the runtime.
+        settings: Of the sessions.
+    """
+
+    name: str
+    onnxruntime: str
+    settings: Settings
+
+
+def gpu_of(setting: Setting | None) -> Gpu | None:
+    """Return the GPU that costs were measured on; None if it was none."""
+    found = _KEY.fullmatch(setting.runtime) if setting is not None else None
+    settings = Settings.of_text(found["settings"]) if found is not None else None
+    if setting is None or found is None or settings is None:
+        return None
+    return Gpu(setting.device, found["version"], settings)
 
 
 def machine_of(facts: Facts) -> Machine:
@@ -266,8 +330,13 @@ def machine_of(facts: Facts) -> Machine:
     machine = replace(Machine(), near_bytes=facts.l2_bytes)
     if facts.bytes_per_second:
         peak = facts.bytes_per_second
-        machine = replace(machine, near=peak, far=peak, dram=peak)
+        elements = machine.near / peak
+        machine = replace(machine, near=peak, far=peak, dram=peak, elements=elements)
     return replace(machine, flops=facts.flops) if facts.flops else machine
+
+
+def _name(facts: Facts) -> str:
+    return f"{facts.name} compute {facts.compute_capability}"
 
 
 def _timed_for(signature: Signature) -> Signature:

@@ -30,6 +30,7 @@ class Machine:
         dram: Bytes per second for weights, which no cache keeps between two runs.
         near_bytes: Size of the core's own cache.
         launch: Seconds that any kernel takes before it does something.
+        elements: Factor on what functions take per element beside their traffic.
     """
 
     flops: float = 100e9
@@ -38,6 +39,7 @@ class Machine:
     dram: float = 20e9
     near_bytes: int = 1 << 20
     launch: float = 1e-6
+    elements: float = 1.0
 
     def traffic(self, nbytes: float) -> float:
         """Return the seconds it takes to move activations of that many bytes."""
@@ -102,6 +104,12 @@ def _conv_flops(signature: Signature) -> float:
     return flops / min(1.0, outs / _CHANNEL_BLOCK) if group > 1 else flops
 
 
+def _last_flops(signature: Signature) -> float:
+    """Return flops of a channels-last Conv, of x [n, h, w, c] and w [m, kh, kw, c / g]."""
+    x, w = signature.present[:2]
+    return 2.0 * x.dims[0] * prod(signature.outputs[0].dims[1:3]) * w.elements
+
+
 def _pool_flops(signature: Signature) -> float:
     window = dict(signature.attributes).get("kernel", ())
     size = prod(window) if isinstance(window, tuple) else 1
@@ -116,6 +124,7 @@ _FLOPS: dict[str, Arithmetic] = {
     "MaxPool": _pool_flops,
     "AveragePool": _pool_flops,
     "FusedConv": _conv_flops,
+    "NhwcConv": _last_flops,
     "FusedGemm": _dense_flops,
     "FusedMatMul": _dense_flops,
 }
@@ -152,7 +161,7 @@ class Roofline:
         if work is not None and signature.present:
             arithmetic = work(signature) / machine.flops
         else:
-            arithmetic = _element_seconds(signature)
+            arithmetic = machine.elements * _element_seconds(signature)
         return machine.launch + max(arithmetic, self._memory(signature))
 
     def _memory(self, signature: Signature) -> float:

@@ -13,6 +13,8 @@ class Trouble(StrEnum):
 
     NO_KERNEL = "no kernel"  # this runtime cannot run it, whatever the numbers are
     NO_MEMORY = "out of device memory"
+    CRASHED = "crashed"  # the process that measured ended by itself
+    HUNG = "hung"  # it gave no answer and was ended
     UNSTEADY = "unsteady"  # the repetitions lie too far apart
     BROKEN = "device unusable"  # every later call of this process fails, too
     ERROR = "error"  # anything else, which says nothing about the operator

@@ -59,9 +59,12 @@ import sys, types
 package = types.ModuleType("tensat")
 package.__path__ = [sys.argv[1]]
 sys.modules["tensat"] = package
-from tensat.runtime.worker import main
-main()
+import importlib
+importlib.import_module(sys.argv[2]).main()
 """
+
+WORKER = "tensat.runtime.worker"
+"""The module whose `main` answers in the child."""
 
 
 class Runtime:
@@ -74,8 +77,16 @@ class Runtime:
         starts: How many children were started so far.
     """
 
-    def __init__(self, patience: float = 300.0) -> None:
+    def __init__(self, patience: float = 300.0, *, worker: str = WORKER) -> None:
+        """Start nothing yet.
+
+        Args:
+            patience: See above.
+            worker: The module that answers in the child. `call` names its functions; the
+                other methods are those of `tensat.runtime.worker`.
+        """
         self.patience = patience
+        self._worker = worker
         self.starts = 0
         self._child: subprocess.Popen[bytes] | None = None
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -291,7 +302,10 @@ class Runtime:
     def _start(self) -> None:
         self._errors = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115
         self._child = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, str(Path(__file__).parent.parent)],
+            [
+                *(sys.executable, "-P", "-c", _START),
+                *(str(Path(__file__).parent.parent), self._worker),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

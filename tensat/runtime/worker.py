@@ -1,41 +1,28 @@
-"""The child process in which the runtime lives; see tensat.runtime.
-
-It reads pickled requests from its standard input and writes pickled answers to what was
-its standard output. Whatever native code prints goes to standard error. A thread of its
-own reads the requests, so that the process ends with its parent even while a model
-hangs in native code.
-"""
+"""The child process in which the runtime lives; see tensat.runtime."""
 
 from __future__ import annotations
 
 import os
-import pickle
-import queue
-import sys
 import tempfile
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 
 from tensat.runtime.messages import (
-    Failure,
-    FailureKind,
     Feeds,
     Kernel,
     Loaded,
     Observed,
     Program,
-    Request,
     Timing,
     Value,
 )
 from tensat.runtime.optimized import node_seconds, tidy
-from tensat.runtime.pipe import read_message, write_message
+from tensat.runtime.serve import serve
 from tensat.runtime.timing import KernelClock, interleaved, options
 
 _KEPT_SESSIONS = 4
@@ -282,36 +269,6 @@ def _denormals(value: np.ndarray) -> int:
     return int(np.count_nonzero(bits - 1 < _LEAST_NORMAL - 1))
 
 
-def _answer(worker: Worker, body: bytes) -> bytes:
-    """Return the pickled result, or a failure that carries the exception's text."""
-    answer: object
-    try:
-        request: Request = pickle.loads(body)
-        function: Callable[..., object] = getattr(worker, request.name)
-        answer = function(*request.arguments)
-        return pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL)
-    except MemoryError:
-        answer = Failure(FailureKind.ERROR, "out of memory")
-    except Exception as error:  # the runtime raises many types, none of them documented
-        answer = Failure(FailureKind.ERROR, " ".join(str(error).split()) or repr(error))
-    return pickle.dumps(answer)
-
-
-def _read_requests(stream: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:
-    while (body := read_message(stream)) is not None:
-        requests.put(body)
-    os._exit(0)  # the parent is gone; the main thread may hang in native code
-
-
 def main() -> None:
     """Answer requests until the parent closes the pipe."""
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    reader = threading.Thread(
-        target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True
-    )
-    reader.start()
-    worker = Worker()
-    while True:
-        write_message(replies, _answer(worker, requests.get()))
+    serve(Worker)

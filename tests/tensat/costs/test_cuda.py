@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -14,17 +15,22 @@ from tensat.costs.cost import Origin
 from tensat.costs.cuda import (
     CudaCosts,
     CudaOptions,
+    Gpu,
+    gpu_of,
     machine_of,
     open_cuda,
     setting_of,
 )
 from tensat.costs.roofline import Machine
 from tensat.costs.source import Argument, CostSource, Signature
-from tensat.costs.store import CostStore
+from tensat.costs.store import CostStore, Setting
+from tensat.cuda.bench import LocalBench
+from tensat.cuda.child import MOST_LOST, ChildBench
 from tensat.cuda.clock import Patience
 from tensat.cuda.provider import Settings
 from tensat.cuda.trouble import Trouble
 from tensat.errors import UsageError
+from tensat.kernels.settle import LazySource
 from tests.tensat.cuda.simulated import FACTS, Costs, SimulatedDevice
 
 F = "float32"
@@ -36,6 +42,14 @@ def store() -> Iterator[CostStore]:
     """An empty table."""
     with CostStore.in_memory() as made:
         yield made
+
+
+def _source(
+    store: CostStore, device: SimulatedDevice, options: CudaOptions = BARE
+) -> CudaCosts:
+    """Return the source over a device in this process."""
+    bench = LocalBench(device, options.settings, options.patience)
+    return CudaCosts(store, bench, options)
 
 
 def _relu(size: int) -> Signature:
@@ -56,7 +70,7 @@ def _matmul(rows: int) -> Signature:
 def test_it_is_a_cost_source(store: CostStore) -> None:
     """It answers in seconds, in order, duplicates looked at once, progress told."""
     told: list[tuple[int, int]] = []
-    source: CostSource = CudaCosts(store, SimulatedDevice(), BARE)
+    source: CostSource = _source(store, SimulatedDevice())
     asked = [_relu(64), _matmul(1), _relu(64)]
     answers = source.seconds(asked, progress=lambda *step: told.append(step))
     assert source.name == "cuda"
@@ -68,10 +82,10 @@ def test_it_is_a_cost_source(store: CostStore) -> None:
 
 def test_costs_are_measured_once(store: CostStore) -> None:
     """A second source on the same kind of device takes all from the store."""
-    first = CudaCosts(store, SimulatedDevice(), BARE)
+    first = _source(store, SimulatedDevice())
     measured = first.costs([_relu(64), _matmul(8)])
     device = SimulatedDevice()
-    second = CudaCosts(store, device, BARE)
+    second = _source(store, device)
     known = second.costs([_relu(64), _matmul(8)])
     assert known == [replace(cost, origin=Origin.KNOWN) for cost in measured]
     assert min(cost.runs for cost in known) >= 9
@@ -114,11 +128,11 @@ def test_the_key_is_readable() -> None:
 def test_an_operator_without_a_kernel_is_infinite(store: CostStore) -> None:
     """What the runtime refuses by kind costs infinity, is stored, and says why."""
     device = SimulatedDevice(refuse={"Relu": Trouble.NO_KERNEL})
-    source = CudaCosts(store, device, BARE)
+    source = _source(store, device)
     (cost,) = source.costs([_relu(64)])
     assert (cost.seconds, cost.origin) == (math.inf, Origin.REFUSED)
     assert cost.note == "no kernel: Relu was refused"
-    (known,) = CudaCosts(store, SimulatedDevice(), BARE).costs([_relu(64)])
+    (known,) = _source(store, SimulatedDevice()).costs([_relu(64)])
     assert (known.seconds, known.origin) == (math.inf, Origin.KNOWN)
 
 
@@ -127,7 +141,7 @@ def test_the_blocked_layout_of_the_cpu_is_refused(store: CostStore) -> None:
     x = Argument(F, (1, 16, 8, 8))
     signature = Signature("com.microsoft.nchwc:ReorderInput", (), (x,), (x,), 21)
     device = SimulatedDevice()
-    (cost,) = CudaCosts(store, device, BARE).costs([signature])
+    (cost,) = _source(store, device).costs([signature])
     assert (cost.seconds, cost.origin) == (math.inf, Origin.REFUSED)
     assert "is a layout of the CPU" in cost.note
     assert device.loads == []
@@ -137,14 +151,14 @@ def test_the_blocked_layout_of_the_cpu_is_refused(store: CostStore) -> None:
 def test_trouble_that_says_nothing_is_estimated(store: CostStore, trouble: Trouble) -> None:
     """Such a cost is estimated, scaled by what was measured, and not stored."""
     device = SimulatedDevice(refuse={"Softmax": trouble})
-    source = CudaCosts(store, device, BARE)
+    source = _source(store, device)
     softmax, relu = source.costs([_softmax(1000), _relu(2000)])
     assert (softmax.origin, relu.origin) == (Origin.SCALED, Origin.MEASURED)
     assert source.troubles == {trouble: 1}
     assert len(store) == 1
     device.costs = replace(device.costs, kernel=30 * device.costs.kernel)
     with CostStore.in_memory() as other:
-        slower = CudaCosts(other, device, BARE).costs([_softmax(1000), _relu(2000)])
+        slower = _source(other, device).costs([_softmax(1000), _relu(2000)])
     ratio = slower[1].seconds / relu.seconds
     assert slower[0].seconds == pytest.approx(softmax.seconds * ratio)
     assert ratio > 5
@@ -154,7 +168,7 @@ def test_unsteady_measurements_are_refused(store: CostStore) -> None:
     """A spread that stays wide leaves no cost behind."""
     device = SimulatedDevice(noise=lambda run: 1.0 + run % 7)
     options = CudaOptions(patience=Patience(attempts=2), crosscheck=False)
-    source = CudaCosts(store, device, options)
+    source = _source(store, device, options)
     (cost,) = source.costs([_matmul(64)])
     assert cost.origin is Origin.SCALED
     assert source.troubles == {Trouble.UNSTEADY: 1}
@@ -164,7 +178,7 @@ def test_unsteady_measurements_are_refused(store: CostStore) -> None:
 def test_a_device_that_is_lost_is_not_asked_again(store: CostStore) -> None:
     """After an error that outlives its operator nothing else is loaded, ever."""
     device = SimulatedDevice(refuse={"Relu": Trouble.BROKEN})
-    source = CudaCosts(store, device, BARE)
+    source = _source(store, device)
     costs = source.costs([_relu(10**6), _softmax(4)])
     assert {cost.origin for cost in costs} == {Origin.SCALED}
     source.costs([_matmul(1)])
@@ -174,7 +188,7 @@ def test_a_device_that_is_lost_is_not_asked_again(store: CostStore) -> None:
 def test_a_deadline_is_kept(store: CostStore) -> None:
     """After the deadline nothing is timed; all costs are estimates."""
     device = SimulatedDevice()
-    source = CudaCosts(store, device, BARE)
+    source = _source(store, device)
     (cost,) = source.costs([_relu(64)], deadline=time.monotonic())
     assert (cost.origin, device.loads) == (Origin.SCALED, [])
 
@@ -185,7 +199,7 @@ def test_each_measurement_is_saved_at_once(store: CostStore) -> None:
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    source = CudaCosts(store, SimulatedDevice(), BARE)
+    source = _source(store, SimulatedDevice())
     with pytest.raises(KeyboardInterrupt):
         source.costs([_relu(64), _softmax(64)], progress=stop)
     assert len(store) == 1
@@ -209,7 +223,7 @@ def test_what_cannot_be_measured_is_estimated(
 ) -> None:
     """Nodes that are kept, empty tensors, strings and giants are never loaded."""
     device = SimulatedDevice()
-    (cost,) = CudaCosts(store, device, BARE).costs([signature])
+    (cost,) = _source(store, device).costs([signature])
     assert (cost.origin, device.loads) == (Origin.ESTIMATED, [])
     assert cost.seconds < math.inf
 
@@ -217,14 +231,14 @@ def test_what_cannot_be_measured_is_estimated(
 def test_an_operator_on_the_cpu_is_noted(store: CostStore) -> None:
     """What falls back to the CPU is measured as a model pays it, and says so."""
     device = SimulatedDevice(host_types={"Softmax": 0})
-    (cost,) = CudaCosts(store, device, BARE).costs([_softmax(64)])
+    (cost,) = _source(store, device).costs([_softmax(64)])
     assert (cost.origin, cost.note) == (Origin.MEASURED, "runs on the CPU, with copies")
 
 
 def test_an_older_opset_that_runs_on_the_device_is_taken(store: CostStore) -> None:
     """Where only an operator's newest version lacks a kernel, an older one is timed."""
     device = SimulatedDevice(host_types={"Softmax": 17})
-    (cost,) = CudaCosts(store, device, BARE).costs([_softmax(64)])
+    (cost,) = _source(store, device).costs([_softmax(64)])
     assert (cost.origin, cost.note) == (Origin.MEASURED, "timed in opset 17")
     assert device.loads == ["Identity", "Softmax", "Softmax"]
 
@@ -237,7 +251,7 @@ def _scale(op: str, value: float) -> Signature:
 def test_the_value_of_a_scalar_decides_powers_only(store: CostStore) -> None:
     """Factors of any value are timed once; each exponent by itself."""
     device = SimulatedDevice()
-    source = CudaCosts(store, device, BARE)
+    source = _source(store, device)
     source.costs([_scale(op, value) for op in ("Mul", "Pow") for value in (2.0, 3.0, 0.5)])
     assert sorted(device.loads) == ["Identity", "Mul", "Pow", "Pow", "Pow"]
 
@@ -245,7 +259,7 @@ def test_the_value_of_a_scalar_decides_powers_only(store: CostStore) -> None:
 def test_a_disagreement_is_stored_beside_the_cost(store: CostStore) -> None:
     """Where CuPy takes far less, the note of the record says so; the cost stays."""
     device = SimulatedDevice(costs=Costs(kernel=1e-5, native=0.1))
-    source = CudaCosts(store, device)
+    source = _source(store, device, CudaOptions())
     relu, softmax = source.costs([_relu(64), _softmax(64)])
     assert relu.note.startswith("disagrees with CuPy: 10.0 us here, 1.0 us there")
     assert softmax.note == ""
@@ -257,7 +271,7 @@ def test_a_disagreement_is_stored_beside_the_cost(store: CostStore) -> None:
 def test_expensive_operators_come_first(store: CostStore) -> None:
     """Each kind of operator in turn, the largest of each first."""
     device = SimulatedDevice()
-    CudaCosts(store, device, BARE).costs([_relu(8), _relu(10**7), _softmax(10**6)])
+    _source(store, device).costs([_relu(8), _relu(10**7), _softmax(10**6)])
     assert device.loads[1:] == ["Relu", "Softmax", "Relu"]
 
 
@@ -269,10 +283,119 @@ def test_estimates_use_the_devices_peaks() -> None:
     assert (silent.dram, silent.flops) == (Machine().dram, Machine().flops)
 
 
-def test_without_cupy_there_is_no_source(
+# ------------------------------------------------------------- in a process of its own
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ChildBench]:
+    """Make benches whose child has a simulated device; they are closed by the test."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    return partial(ChildBench, worker=SIMULATED)
+
+
+SIMULATED = "tests.tensat.cuda.simulated_worker"
+"""See there which operators do what."""
+
+
+def _unary(op: str, size: int = 64) -> Signature:
+    return replace(_relu(size), op=op)
+
+
+def test_a_child_measures_the_same(
+    store: CostStore, child: Callable[..., ChildBench]
+) -> None:
+    """Costs, notes and comparisons come over the pipe as they are made there."""
+    asked = [_relu(64), _matmul(1), _scale("Pow", 2.0)]
+    with child() as bench:
+        source = CudaCosts(store, bench)
+        found = source.costs(asked)
+    with CostStore.in_memory() as other:
+        local = _source(other, SimulatedDevice(), CudaOptions())
+        assert found == local.costs(asked)
+    assert source.setting == setting_of(FACTS, Settings())
+    assert {check.signature for check in source.checks} == set(asked)
+
+
+@pytest.mark.parametrize(
+    ("op", "trouble"),
+    [("Erf", Trouble.CRASHED), ("Tanh", Trouble.HUNG), ("Sign", Trouble.BROKEN)],
+    ids=["crash", "hang", "spoiled"],
+)
+def test_what_ends_the_child_costs_one_measurement(
+    store: CostStore, child: Callable[..., ChildBench], op: str, trouble: Trouble
+) -> None:
+    """Its cost is an estimate that is not stored; a new child measures the others."""
+    with child(timing=2.0) as bench:
+        source = CudaCosts(store, bench, BARE)
+        bad, softmax, relu = source.costs([_unary(op), _softmax(64), _relu(64)])
+    assert bad.origin is Origin.SCALED
+    assert 0 < bad.seconds < math.inf
+    assert {softmax.origin, relu.origin} == {Origin.MEASURED}
+    assert source.troubles == {trouble: 1}
+    assert len(store) == 2
+
+
+def test_children_are_not_lost_for_ever(
+    store: CostStore, child: Callable[..., ChildBench]
+) -> None:
+    """After some in a row nothing is asked any more; all else is estimated."""
+    with child() as bench:
+        source = CudaCosts(store, bench, BARE)
+        costs = source.costs([_unary("Erf", size) for size in range(1, MOST_LOST + 2)])
+        assert bench.lost
+    assert source.troubles[Trouble.CRASHED] == MOST_LOST
+    assert {cost.origin for cost in costs} == {Origin.SCALED}
+
+
+def test_without_a_gpu_there_is_no_source(
     store: CostStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Asking for it where CuPy is missing is an error that names the extra."""
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(UsageError, match="install the extra cuda, or take another"):
-        open_cuda(store)
+    """What the child says of it is the error, on one line."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    with (
+        pytest.raises(UsageError, match=r"^costs of CUDA need a GPU; there is none$"),
+        open_cuda(store, worker="tests.tensat.cuda.worker_without_gpu"),
+    ):
+        pass
+    with (
+        pytest.raises(UsageError, match="the GPU cannot be opened: crashed: exit status 1"),
+        open_cuda(store, worker="tests.tensat.cuda.no_worker"),
+    ):
+        pass
+
+
+# ------------------------------------------------------------------ measuring what matters
+def test_bounds_are_below_what_is_measured(store: CostStore) -> None:
+    """Known costs need no device; the others have a bound until they are asked for."""
+    device = SimulatedDevice()
+    source = _source(store, device)
+    assert isinstance(source, LazySource)
+    asked = [_relu(10**6), _matmul(64), _softmax(1000)]
+    assert source.known(asked) == [None] * 3
+    floors = [source.floor(signature) for signature in asked]
+    assert device.loads == []
+    measured = source.seconds(asked)
+    assert all(0 < low < cost for low, cost in zip(floors, measured, strict=True))
+    assert source.known(asked) == measured
+    half = replace(asked[1], outputs=(Argument("float16", (64, 512)),))
+    assert source.floor(half) < 0.1 * source.floor(asked[1])
+
+
+# --------------------------------------------------------------------- what a key tells
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(), Settings(tf32=True, conv_search="HEURISTIC"), Settings(prefer_nhwc=True)],
+    ids=["usual", "tf32", "nhwc"],
+)
+def test_a_key_tells_the_gpu(settings: Settings) -> None:
+    """Device, version and settings come back, so that a table is enough."""
+    gpu = gpu_of(setting_of(FACTS, settings))
+    assert gpu == Gpu("Simulated compute 9.9", "1.99.0", settings)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [None, Setting("a processor", "onnxruntime 1.32.0 CPU, single kernels 4", 1)],
+    ids=["estimates", "processor"],
+)
+def test_other_keys_tell_no_gpu(setting: Setting | None) -> None:
+    """Costs of a processor, and costs of nothing."""
+    assert gpu_of(setting) is None
