@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,19 +23,22 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from tensat.cli_compare import add_compare_command
 from tensat.cli_costs import add_costs_commands
-from tensat.cli_errors import check_folder, errors_in_one_line
+from tensat.cli_errors import OneLineGroup, check_files
 from tensat.cli_explain import add_explain_commands
 from tensat.cli_network import add_network_command
 from tensat.cli_profile import add_profile_command
+from tensat.cli_search import with_search_options
 from tensat.cli_target import add_target_command
 from tensat.errors import ModelError, UsageError, WriteError
 from tensat.model.put_file import put_file
 
 if TYPE_CHECKING:
     from tensat.optimize import Result
+    from tensat.options import Options
 
 app = typer.Typer(
     name="tensat",
+    cls=OneLineGroup,
     help="Optimize ONNX models: proved rewrites, exact extraction, measured costs.",
     no_args_is_help=True,
     add_completion=False,
@@ -60,6 +64,7 @@ def root(
 
 
 @app.command()
+@with_search_options
 def optimize(
     source: Annotated[
         str, typer.Argument(metavar="IN", help="ONNX model; - reads standard input")
@@ -67,34 +72,10 @@ def optimize(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="OUT", help="where the result goes; - writes standard output"
+            metavar="OUT",
+            help="where the result goes, may be IN; - writes standard output",
         ),
     ],
-    input_shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input-shape",
-            metavar="NAME:1,3,224,224",
-            help="sizes to optimize and measure for",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float, typer.Option(help="time for search and operator timing")
-    ] = 60.0,
-    max_nodes: Annotated[
-        int, typer.Option(help="e-nodes at which the e-graph stops")
-    ] = 50_000,
-    cost: Annotated[
-        str, typer.Option(metavar="cpu|cuda|table|roofline", help="where costs come from")
-    ] = "cpu",
-    cost_db: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="measured costs; default: user's cache"),
-    ] = None,
-    cost_table: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="recorded costs of any device, for --cost table"),
-    ] = None,
     measure: Annotated[
         bool,
         typer.Option("--measure/--no-measure", help="time the result against the original"),
@@ -105,58 +86,13 @@ def optimize(
             metavar="FILE", help="write the report: a page if FILE is *.html, else JSON"
         ),
     ] = None,
-    skip: Annotated[
-        list[str] | None, typer.Option(metavar="RULE", help="do not use this rule")
-    ] = None,
-    only_proved: Annotated[
-        bool, typer.Option("--only-proved", help="use no rule beyond its proof")
-    ] = False,
-    rules: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="use these rules too, once they are proved"),
-    ] = None,
-    operators: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE.py", help="know the operators specified here"),
-    ] = None,
-    for_target: Annotated[
-        str,
-        typer.Option(
-            "--target", metavar="portable|ort-cpu", help="what the result is to run on"
-        ),
-    ] = "portable",
-    seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
-    threads: Annotated[int, typer.Option(help="threads for timing")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="print nothing")] = False,
+    *,
+    options: Options,
 ) -> None:
     """Write a model that computes the same as IN and runs faster, or IN itself."""
-    with errors_in_one_line():
-        check_folder(Path(target), "OUT")
-        check_folder(report, "--report")
-        if target == str(report) == "-":
-            raise UsageError("OUT and --report cannot both be standard output")
-        # Imported here: --help and bad arguments need none of it.
-        from tensat.check.feeds import parse_input_shapes
-        from tensat.extension import operators_in
-        from tensat.options import Options
-
-        options = Options(
-            input_shapes=parse_input_shapes(input_shape or []),
-            seconds=seconds,
-            max_nodes=max_nodes,
-            cost=cost,
-            cost_db=cost_db,
-            cost_table=cost_table,
-            measure=measure,
-            skip=tuple(skip or ()),
-            only_proved=only_proved,
-            rules=tuple(rules or ()),
-            operators=operators_in(operators or ()),
-            target=for_target,
-            seed=seed,
-            threads=threads,
-        )
-        _optimize(source, target, options, report, quiet)
+    check_files({"OUT": Path(target), "--report": report}, [source], replacing="OUT")
+    _optimize(source, target, replace(options, measure=measure), report, quiet)
 
 
 add_profile_command(app)
@@ -168,13 +104,15 @@ add_network_command(app)
 
 
 def _optimize(
-    source: str, target: str, options: object, report: Path | None, quiet: bool
+    source: str, target: str, options: Options, report: Path | None, quiet: bool
 ) -> None:
+    # Imported here: --help and bad arguments need none of it.
     from tensat.optimize import optimize as run
-    from tensat.options import Options
+    from tensat.options import PORTABLE
     from tensat.table import render
 
-    assert isinstance(options, Options)
+    if options.target != PORTABLE:
+        _check_twin(source, target)
     console = Console(stderr="-" in (target, str(report)), quiet=quiet)
     with tempfile.TemporaryDirectory(prefix="tensat-") as folder:
         path = _source_path(source, Path(folder))
@@ -212,6 +150,10 @@ def _write(result: Result, path: Path, target: str) -> None:
         _write_stdout(result)
         return
     _check_weights(path, Path(target))
+    if result.portable is not None:
+        from tensat.target import portable_path
+
+        _check_weights(path, portable_path(target))
     if result.report.improved:
         result.save(target)
     else:
@@ -227,6 +169,22 @@ def _write_stdout(result: Result) -> None:
         # Else Python tries once more at its end, and complains.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
+
+
+def _check_twin(source: str, target: str) -> None:
+    """Refuse to put the portable form of the result where IN is.
+
+    Raises:
+        UsageError: It would go there.
+    """
+    from tensat.target import portable_path
+
+    twin = portable_path(target)
+    if twin.exists() and Path(source).exists() and twin.samefile(source):
+        raise UsageError(
+            f"OUT '{target}' has its portable form in '{twin}', which is IN; "
+            "another name is needed"
+        )
 
 
 def _check_weights(source: Path, target: Path) -> None:

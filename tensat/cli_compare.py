@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tensat.cli_errors import check_folder, errors_in_one_line
+from tensat.cli_errors import check_files, errors_in_one_line, named_as_options
 from tensat.errors import UsageError
 from tensat.model.put_file import put_file
 
@@ -66,8 +66,7 @@ def compare(
 ) -> None:
     """Compare TASO's backtracking search with greedy and exact extraction."""
     with errors_in_one_line():
-        check_folder(report, "--json")
-        check_folder(plot, "--plot")
+        check_files({"--json": report, "--plot": plot}, models)
         # Imported here: --help and bad arguments need none of it.
         from tensat.check.feeds import parse_input_shapes
         from tensat.compare import CompareOptions
@@ -75,17 +74,19 @@ def compare(
 
         if plot is not None:
             check_plot(plot)
-        options = CompareOptions(
-            input_shapes=parse_input_shapes(input_shape or []),
-            seconds=seconds,
-            max_nodes=max_nodes,
-            cost=cost,
-            cost_db=cost_db,
-            cost_table=cost_table,
-            measure=measure,
-            seed=seed,
-            threads=threads,
-        )
+        shapes = parse_input_shapes(input_shape or [])
+        with named_as_options(CompareOptions.__slots__):
+            options = CompareOptions(
+                input_shapes=shapes,
+                seconds=seconds,
+                max_nodes=max_nodes,
+                cost=cost,
+                cost_db=cost_db,
+                cost_table=cost_table,
+                measure=measure,
+                seed=seed,
+                threads=threads,
+            )
         found = [_show(name, options) for name in _names(models)]
         _save(found, report, plot)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tensat.cli_errors import check_folder
+from tensat.cli_errors import check_files
 from tensat.cli_search import with_search_options
 from tensat.errors import UsageError
 
@@ -46,8 +46,7 @@ def explain(
     options: Options,
 ) -> None:
     """Say which rules would change a model, where and why; write no model."""
-    check_folder(json, "--json")
-    check_folder(html, "--html")
+    check_files({"--json": json, "--html": html}, [model])
     # Imported here: --help and bad arguments need none of it.
     from rulesets.store import load
     from tensat.extension import own_operators, own_rules
@@ -81,7 +80,7 @@ def egraph(
         typer.Option(metavar="FILE", help="as extraction-gym reads it; .gz compresses"),
     ] = None,
     svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="a picture; small e-graphs only")
+        Path | None, typer.Option(metavar="FILE", help="a picture; of 120 classes at most")
     ] = None,
     *,
     options: Options,
@@ -89,8 +88,7 @@ def egraph(
     """Write the e-graph of a model, with the rule behind each e-node."""
     if json is None and svg is None:
         raise UsageError("nothing to write; possible: --json FILE, --svg FILE")
-    check_folder(json, "--json")
-    check_folder(svg, "--svg")
+    check_files({"--json": json, "--svg": svg}, [model])
     from tensat.egraph_export import egraph_json, egraph_svg
     from tensat.model.put_file import put_file
 
@@ -131,7 +129,7 @@ def _follow(result: Result, rule: object, used: bool) -> str:
     assert isinstance(rule, Rule)
     if result.found is None:
         return f"{result.report.reason}\n"
-    note = "" if used else "It was left out of the search by an option (--skip, --only-proved, --cost)."
+    note = "" if used else "It was left out of the search: --skip, --only-proved, --cost."
     return str(why_not(*result.found, rule, note))
 
 

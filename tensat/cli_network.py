@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tensat.errors import TensatError, UsageError, WriteError, one_line
-
-BAD_ARGUMENTS, BAD_RESULT = 2, 3
+from tensat.cli_errors import check_folder, errors_in_one_line, named_as_options
 
 
 def add_network_command(app: typer.Typer) -> None:
@@ -33,32 +32,20 @@ def network(
     if name == "list":
         typer.echo("\n".join(NETWORKS))
         return
-    try:
-        _write(name, target, batch, seed)
-    except UsageError as error:
-        _fail(error, BAD_ARGUMENTS)
-    except WriteError as error:
-        _fail(error, BAD_RESULT)
-    except TensatError as error:
-        _fail(error, 1)
+    with errors_in_one_line():
+        check_folder(Path(target), "OUT")
+        with named_as_options(("batch", "seed")):
+            _write(name, target, batch, seed)
 
 
 def _write(name: str, target: str, batch: int, seed: int) -> None:
     import sys
-    from pathlib import Path
 
     from tensat.model.onnx_write import write, write_stream
     from tensat.networks import build
 
-    if target != "-" and not Path(target).parent.is_dir():
-        raise UsageError(f"OUT '{target}': there is no folder '{Path(target).parent}'")
     model = build(name, batch, seed).model()
     if target == "-":
         write_stream(model, sys.stdout.buffer)
     else:
         write(model, target)
-
-
-def _fail(error: TensatError, code: int) -> None:
-    typer.echo(f"tensat: {one_line(error, 2000)}", err=True)
-    raise typer.Exit(code)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tensat.cli_errors import check_folder, errors_in_one_line
+from tensat.cli_errors import check_files, errors_in_one_line
 from tensat.model.put_file import put_file
 
 
@@ -36,11 +36,11 @@ def profile(
     report: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="write all of it as JSON")
     ] = None,
-    seed: Annotated[int, typer.Option(help="for random inputs")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="for random inputs")] = 0,
 ) -> None:
     """Show what each kernel of MODEL takes, and how well the sum predicts the whole."""
     with errors_in_one_line():
-        check_folder(report, "--json")
+        check_files({"--json": report}, [model])
         # Imported here: --help and bad arguments need none of it.
         from rich.console import Console
 

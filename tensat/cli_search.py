@@ -1,4 +1,4 @@
-"""The options of a search, stated once for the commands that search and write no model."""
+"""The options of a search, stated once for the commands that search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tensat.cli_errors import errors_in_one_line
+from tensat.cli_errors import errors_in_one_line, named_as_options
 
 if TYPE_CHECKING:
     from tensat.options import Options
@@ -51,10 +51,14 @@ def _options(
     input_shape: Annotated[
         list[str] | None,
         typer.Option(
-            "--input-shape", metavar="NAME:1,3,224,224", help="sizes to search for"
+            "--input-shape",
+            metavar="NAME:1,3,224,224",
+            help="sizes to optimize and time for",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="time for the search")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help="time for search and operator timing")
+    ] = 60.0,
     max_nodes: Annotated[
         int, typer.Option(help="e-nodes at which the e-graph stops")
     ] = 50_000,
@@ -73,7 +77,7 @@ def _options(
         list[str] | None, typer.Option(metavar="RULE", help="do not use this rule")
     ] = None,
     only_proved: Annotated[
-        bool, typer.Option("--only-proved", help="use no rule that is not proved")
+        bool, typer.Option("--only-proved", help="use no rule beyond its proof")
     ] = False,
     rules: Annotated[
         list[Path] | None,
@@ -83,7 +87,14 @@ def _options(
         list[Path] | None,
         typer.Option(metavar="FILE.py", help="know the operators specified here"),
     ] = None,
+    for_target: Annotated[
+        str,
+        typer.Option(
+            "--target", metavar="portable|ort-cpu", help="what the result is to run on"
+        ),
+    ] = "portable",
     seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,
+    threads: Annotated[int, typer.Option(help="threads for timing")] = 1,
 ) -> Options:
     """Options as the command line gives them; nothing is timed but operators.
 
@@ -95,17 +106,21 @@ def _options(
     from tensat.extension import operators_in
     from tensat.options import Options
 
-    return Options(
-        input_shapes=parse_input_shapes(input_shape or []),
-        seconds=seconds,
-        max_nodes=max_nodes,
-        cost=cost,
-        cost_db=cost_db,
-        cost_table=cost_table,
-        measure=False,
-        skip=tuple(skip or ()),
-        only_proved=only_proved,
-        rules=tuple(rules or ()),
-        operators=operators_in(operators or ()),
-        seed=seed,
-    )
+    given = {
+        "input_shapes": parse_input_shapes(input_shape or []),
+        "seconds": seconds,
+        "max_nodes": max_nodes,
+        "cost": cost,
+        "cost_db": cost_db,
+        "cost_table": cost_table,
+        "measure": False,
+        "skip": tuple(skip or ()),
+        "only_proved": only_proved,
+        "rules": tuple(rules or ()),
+        "operators": operators_in(operators or ()),
+        "target": for_target,
+        "seed": seed,
+        "threads": threads,
+    }
+    with named_as_options(given):
+        return Options(**given)  # type: ignore[arg-type]

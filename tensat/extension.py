@@ -66,7 +66,11 @@ def own_rules(paths: Sequence[Path], taken: Sequence[Rule]) -> tuple[Rule, ...]:
 def _parsed(path: Path) -> tuple[Rule, ...]:
     try:
         return parse_file(path.read_text(encoding="utf-8"), path.name)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(
+            f"the rules '{path}' cannot be read: {error.strerror or error}"
+        ) from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"the rules '{path}' cannot be read: {error}") from error
     except RulesetsError as error:
         raise UsageError(str(error)) from error

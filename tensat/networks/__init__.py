@@ -48,10 +48,12 @@ def build(name: str, batch: int = 1, seed: int = 0) -> TasoGraph:
         seed: For the weights; the same seed gives the same bytes.
 
     Raises:
-        UsageError: There is no such network, or the batch is not positive.
+        UsageError: There is no such network, or a number is too small.
     """
     if name not in NETWORKS:
         raise UsageError(f"network {name!r} is unknown; possible: {', '.join(NETWORKS)}")
     if batch < 1:
         raise UsageError(f"batch must be at least 1, not {batch}")
+    if seed < 0:
+        raise UsageError(f"seed must be at least 0, not {seed}")
     return NETWORKS[name](batch, seed)

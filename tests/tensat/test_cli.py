@@ -264,8 +264,8 @@ def test_models_that_cannot_be_read(
         pytest.param(["in.onnx", "o", "--input-shape", "q:1"], "no such input", id="input"),
         pytest.param(["in.onnx", "o", "--skip", "nothing"], "no rule is called", id="rule"),
         pytest.param(["in.onnx", "o", "--seconds", "0"], "seconds must be", id="seconds"),
-        pytest.param(["in.onnx", "o", "--max-nodes", "0"], "max_nodes must be", id="nodes"),
-        pytest.param(["in.onnx", "o", "--seed", "-1"], "seed must be", id="seed"),
+        pytest.param(["in.onnx", "o", "--max-nodes", "0"], "--max-nodes must", id="nodes"),
+        pytest.param(["in.onnx", "o", "--seed", "-1"], "--seed must be", id="seed"),
         pytest.param(["in.onnx", "o", "--seed", "x"], "Invalid value for", id="no number"),
         pytest.param(["in.onnx"], "Missing argument 'OUT'", id="no OUT"),
         pytest.param(["in.onnx", "o", "--what"], "No such option", id="option"),
@@ -275,10 +275,11 @@ def test_models_that_cannot_be_read(
 def test_arguments_that_make_no_sense(
     folder: Path, arguments: list[str], text: str
 ) -> None:
-    """Exit code 2, a text that says what is possible, no file."""
+    """Exit code 2, a line that says what is possible, no file."""
     onnx.save(BEST, "in.onnx")
     result = tensat(*arguments)
     assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1
     assert text in " ".join(result.stderr.split())
     assert "Traceback" not in result.output
     assert result.stdout == ""

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from extraction.egraph_json import read as read_egraph
 from tensat.cli import app
+from tensat.egraph_export import MOST_CLASSES
 from tests.tensat.small_search import CONV
 
 OWN = Path(__file__).parents[2] / "examples" / "own_operator"
@@ -105,8 +106,14 @@ def test_they_search_as_optimize_does(name: str) -> None:
     """What steers the search of one command steers that of the others."""
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     options = [{each.name for each in commands[n].params} for n in ("optimize", name)]
-    results = {"source", "target", "for_target", "measure", "report", "threads", "quiet"}
+    results = {"source", "target", "measure", "report", "quiet"}
     assert options[0] - options[1] == results
+
+
+def test_help_says_how_large_a_picture_may_be() -> None:
+    """So that nobody waits for a search to learn it."""
+    ran = CliRunner().invoke(app, ["egraph", "--help"])
+    assert f"{MOST_CLASSES} classes at most" in " ".join(ran.stdout.split())
 
 
 def test_egraph_files(folder: Path) -> None:
@@ -127,8 +134,22 @@ def test_egraph_files(folder: Path) -> None:
         (["explain", "-"], 3, "standard input is no ONNX model"),
         (["egraph", "in.onnx"], 2, "nothing to write; possible: --json FILE"),
         (["egraph", "in.onnx", "--svg", "."], 2, "is a folder"),
+        (["egraph", "in.onnx", "--svg", "in.onnx"], 2, "is the model itself"),
+        (["explain", "in.onnx", "--json", "x", "--html", "x"], 2, "cannot both be 'x'"),
+        (["explain", "in.onnx", "--rules", "x"], 2, "'x' cannot be read: No such file"),
     ],
-    ids=["why-not", "skip", "folder", "missing", "stdin", "nothing", "is folder"],
+    ids=[
+        "why-not",
+        "skip",
+        "folder",
+        "missing",
+        "stdin",
+        "nothing",
+        "is folder",
+        "is model",
+        "same file",
+        "rules",
+    ],
 )
 def test_bad_arguments(folder: Path, arguments: list[str], code: int, text: str) -> None:
     """One line and an exit code."""

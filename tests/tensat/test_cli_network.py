@@ -47,10 +47,11 @@ def test_lists_networks(app: typer.Typer) -> None:
     ("arguments", "text"),
     [
         (["alexnet", "-"], "network 'alexnet' is unknown; possible: bert"),
-        (["bert", "-", "--batch", "0"], "batch must be at least 1, not 0"),
+        (["bert", "-", "--batch", "0"], "--batch must be at least 1, not 0"),
+        (["bert", "-", "--seed", "-1"], "--seed must be at least 0, not -1"),
         (["bert", "nowhere/x.onnx"], "there is no folder 'nowhere'"),
     ],
-    ids=["name", "batch", "folder"],
+    ids=["name", "batch", "seed", "folder"],
 )
 def test_bad_arguments(app: typer.Typer, arguments: list[str], text: str) -> None:
     """One line and exit status 2."""
