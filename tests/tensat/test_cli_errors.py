@@ -1,4 +1,4 @@
-"""What commands refuse: one line each, in the words of the command line; nothing is lost."""
+"""What commands refuse: a line each, in the words of the command line; nothing is lost."""
 
 from __future__ import annotations
 
