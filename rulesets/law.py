@@ -132,8 +132,11 @@ def _text(
             raise UnwritableError  # it would bring in identity matrices everywhere
     if form in (Form.WINDOW, Form.GROUPED):
         equations, env = _any_window(equations, env)
-    changed, env = _plain(equations, env)
-    freed = free(*changed)
+    changed, sized = _plain(equations, env)
+    try:
+        freed, env = free(*changed), sized
+    except ShapeError:  # a composite size that an operator looks into, as groups do
+        freed = free(*equations)
     return Writer(freed, _block_values(freed, env), form).rule(name, tag)
 
 

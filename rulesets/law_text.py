@@ -19,7 +19,7 @@ LETTERS = "abcdefghjklmnoqrsuvwxyz"
 """Names of tensors; ``t`` is an element type, ``i`` an axis and ``p0`` a size."""
 
 MOVES = frozenset({"Concat", "Split", "Output"})
-WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
+WINDOWED = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 
 
 class Form(StrEnum):
@@ -58,6 +58,7 @@ class Writer:
     known: dict[str, str] = field(default_factory=dict)
     where: list[str] = field(default_factory=list)
     instance: dict[str, str] = field(default_factory=dict)
+    products: list[tuple[str, Size]] = field(default_factory=list)
     parameters: int = 0
 
     def rule(self, name: str, tag: str) -> str:
@@ -81,6 +82,7 @@ class Writer:
         else:
             self._sizes(own)
         left = [self._left(side) for side in lhs]
+        self.where += [f"{axis} = {self._size(size)}" for axis, size in self.products]
         right = [self._right(side) for side in rhs]
         lines = [
             "[[rule]]",
@@ -100,7 +102,10 @@ class Writer:
         ]
 
     def _sizes(self, own: tuple[Leaf, ...]) -> None:
-        """State ranks and equal sizes, and learn how to write each block."""
+        """State ranks and equal sizes, and learn how to write each block.
+
+        Axes that are products come last: their factors are learnt from all the others.
+        """
         for leaf in own:
             letter = self.names[leaf.name]
             self.where.append(f"rank ?{letter} = {len(leaf.shape)}")
@@ -111,8 +116,8 @@ class Writer:
                     continue
                 block = only(size)
                 if block is None:
-                    raise UnwritableError
-                if block not in self.known:
+                    self.products.append((f"dim ?{letter} {axis}", size))
+                elif block not in self.known:
                     self.known[block] = here
                 elif self.form is not Form.PLAIN or not self._is_forced(block, leaf, axis):
                     self.where.append(f"dim ?{letter} {axis} = {self.known[block]}")
@@ -191,7 +196,7 @@ class Writer:
         if self.form is Form.AXIS and term.op in ("Concat", "Split"):
             return [(n, "?i" if n == "axis" else v) for n, v in term.attributes]
         if self.form in (Form.WINDOW, Form.GROUPED) and term.op in WINDOWED:
-            group = self.form is Form.GROUPED and term.op == "Conv"
+            group = self.form is Form.GROUPED
             return [(n, v) for n, v in term.attributes if n == "group" and group]
         return list(term.attributes)
 

@@ -1,0 +1,300 @@
+"""Narrow families about what folds into weights, biases and other constants.
+
+As in `rulesets.families_narrow`: few operators each, enumerated completely. `ones` are
+operands whose axes of length one may be left out, `rows` products of stacks of matrices and
+what folds into their weight, `scaled` factors of channels around convolutions, `grouped`
+the same of convolutions in groups, `shifts` what a shift before a convolution becomes,
+`averaged` factors and shifts of pools and sums, `appended` sums of concatenations.
+"""
+
+from collections.abc import Iterator
+
+from rulesets.families_narrow import ADD, MIN, MUL, OTHERS, SIZES, SUB, K, M, N, leaves
+from rulesets.family import Family, Step, step
+from rulesets.size import symbol
+from rulesets.tensor import Shape
+
+B, C, H, W = symbol("b"), symbol("c"), symbol("h"), symbol("w")
+G, L, P, Q = symbol("g"), symbol("l"), symbol("u"), symbol("v")
+IMAGE = {**SIZES, "b": 2, "c": 3, "h": 5, "w": 6, "k": 4, "n": 2}
+IMAGES = {**OTHERS, "b": 3, "c": 2, "h": 7, "w": 5, "k": 5, "n": 3}
+GROUPS = {**IMAGE, "g": 2, "l": 1, "h": 3, "w": 4, "u": 2, "v": 3}
+OTHER_GROUPS = {**IMAGES, "g": 3, "l": 2, "h": 4, "w": 3, "u": 3, "v": 2}
+STACK = {**SIZES, "b": 5}
+STACKS = {**OTHERS, "b": 4}
+
+MATMUL = step("MatMul")
+
+
+def _window(op: str, **attributes: object) -> Step:
+    given = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), **attributes}
+    return step(op, **given)  # type: ignore[arg-type]
+
+
+CONV, TURNED = _window("Conv"), _window("ConvTranspose", output_padding=(0, 0))
+GROUPED = _window("Conv", group=G)
+GROUPED_TURNED = _window("ConvTranspose", output_padding=(0, 0), group=G)
+AVERAGES = (
+    _window("AveragePool", kernel=(3, 3), pads=(1, 1, 1, 1)),
+    step("GlobalAveragePool"),
+)
+GLOBAL = (step("GlobalAveragePool"), step("GlobalMaxPool"))
+
+
+def reshaped(*shape: object) -> Step:
+    """Return a Reshape to a shape."""
+    return step("Reshape", shape=shape)
+
+
+# -- axes of length one --------------------------------------------------------------------
+
+
+def _ones_unary(shape: Shape) -> Iterator[Step]:
+    if shape in ((1,), (1, 1)):
+        yield reshaped()
+    elif shape == (1, C, 1, 1):
+        yield reshaped(C, 1, 1)
+    elif shape == (1, 1, K):
+        yield reshaped(K)
+
+
+def _ones_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if (
+        (len(a) == 2 and len(b) <= 2)
+        or (len(a) == 3 and len(b) > 2)
+        or len(a) == len(b) == 4
+    ):
+        yield from (ADD, MUL, MIN)
+    if (a, b) in (((M, N, K), (K,)), ((B, C, H, W), (C, 1, 1))):
+        yield from (ADD, MUL, MIN)
+
+
+# -- matrices ------------------------------------------------------------------------------
+
+
+def _rows_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (K, N):
+        yield step("ReduceSum", axes=(0,), keepdims=1)
+    if shape == (K,):
+        yield reshaped(K, 1)
+    if shape == (B, M, K):
+        yield reshaped(B * M, K)
+    if shape == (B * M, N):
+        yield reshaped(B, M, N)
+    if shape == (1, K, N):
+        yield reshaped(K, N)
+
+
+def _rows_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if len(a) > 1 and b in ((K, N), (1, K, N)):
+        yield MATMUL
+    if (a, b) in (((B, M, K), (K,)), ((K, N), (K, 1))):
+        yield MUL
+    if (a, b) in (((1, N), ()),):
+        yield MUL
+    if (a, b) in (((B, M, K), ()), ((B, M, N), (1, N))):
+        yield ADD
+
+
+# -- convolutions --------------------------------------------------------------------------
+
+
+def _scaled_unary(shape: Shape) -> Iterator[Step]:
+    if len(shape) == 4 and shape[1:] == (1, 1, 1):
+        yield reshaped(shape[0], 1, 1)
+
+
+def _scaled_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if len(a) == len(b) == 4 and a[2:] == (H, W) and b[2:] == (2, 3):
+        yield CONV if b[0] == K else TURNED
+    if len(a) == 4 and b in ((), (a[1], 1, 1), (a[0], 1, 1, 1)):
+        yield MUL
+    if a == b == (K, C, 2, 3):
+        yield SUB
+    if a == b and a[:2] == (B, K):
+        yield SUB
+
+
+def _grouped_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (G, L, C, P, Q):
+        yield reshaped(G * L, C, P, Q)
+    if shape == (G * C, 1, 1):
+        yield reshaped(G, 1, C, 1, 1)
+
+
+def _grouped_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, G * C, H, W) and b == (G * L, C, P, Q):
+        yield GROUPED
+    if a == (B, G * L, H, W) and b == (G * L, C, P, Q):
+        yield GROUPED_TURNED
+    if a[:2] == (B, G * C) and b == (G * C, 1, 1):
+        yield MUL
+    if a == (G, L, C, P, Q) and b == (G, 1, C, 1, 1):
+        yield MUL
+
+
+def _shifts_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (K, C, 2, 3):
+        yield step("ReduceSum", axes=(1, 2, 3), keepdims=0)
+    if shape == (K,):
+        yield reshaped(K, 1, 1)
+    if shape == (C, 1, 1):
+        yield reshaped(1, C, 1, 1)
+
+
+def _shifts_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b == (K, C, 2, 3):
+        yield CONV
+    if a == (B, C, H, W) and b in ((C, 1, 1), ()):
+        yield ADD
+    if a == (K, C, 2, 3) and b == (1, C, 1, 1):
+        yield MUL
+    if a == (K,) and b == ():
+        yield MUL
+    if len(a) == 4 and b == (K, 1, 1):
+        yield ADD
+
+
+# -- pools and sums ------------------------------------------------------------------------
+
+
+def _averaged_unary(shape: Shape) -> Iterator[Step]:
+    if shape[2:] == (H, W):
+        yield from AVERAGES
+    elif shape[2:] == (1, 1):
+        yield from GLOBAL
+    elif shape == (M, N):
+        yield step("ReduceSum", axes=(1,), keepdims=0)
+        yield step("ReduceMean", axes=(1,), keepdims=0)
+
+
+def _averaged_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if len(a) == 4 and b in ((), (C, 1, 1)):
+        yield from (ADD, MUL)
+    elif a in ((M, N), (M,)) and b == ():
+        yield MUL
+
+
+# -- concatenations ------------------------------------------------------------------------
+
+
+def _appended_unary(shape: Shape) -> Iterator[Step]:
+    if shape in ((C,), (K,), (C + K,)):
+        yield reshaped(*shape, 1, 1)
+
+
+def _appended_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if (a, b) in (((B, C, H, W), (B, K, H, W)), ((M, C), (M, K))):
+        yield step("Concat", axis=1)
+    if (a, b) in (((C,), (K,)), ((C, 1, 1), (K, 1, 1))):
+        yield step("Concat", axis=0)
+    if (len(a) == 4 and b == (a[1], 1, 1)) or (len(a) == 2 and b == (a[1],)):
+        yield from (ADD, MUL)
+
+
+FOLDED: tuple[Family, ...] = (
+    Family(
+        "ones",
+        (
+            *leaves("x", 1, M, K),
+            *leaves("y", 1, M, N, K),
+            *leaves("z", 1, B, C, H, W),
+            *leaves("c", 1, 1),
+            *leaves("d", 1, 1, 1),
+            *leaves("e", 1, 1, 1, K),
+            *leaves("f", 1, 1, C, 1, 1),
+        ),
+        IMAGE,
+        IMAGES,
+        _ones_unary,
+        _ones_binary,
+    ),
+    Family(
+        "rows",
+        (
+            *leaves("x", 1, B, M, K),
+            *leaves("w", 1, K, N),
+            *leaves("v", 1, 1, K, N),
+            *leaves("c", 1, K),
+            *leaves("s", 1),
+        ),
+        STACK,
+        STACKS,
+        _rows_unary,
+        _rows_binary,
+    ),
+    Family(
+        "scaled",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("w", 2, K, C, 2, 3),
+            *leaves("v", 1, C, N, 2, 3),
+            *leaves("c", 1, C, 1, 1, 1),
+            *leaves("d", 1, K, 1, 1, 1),
+            *leaves("s", 1),
+        ),
+        IMAGE,
+        IMAGES,
+        _scaled_unary,
+        _scaled_binary,
+        largest=5.0,
+    ),
+    Family(
+        "grouped",
+        (
+            *leaves("x", 1, B, G * C, H, W),
+            *leaves("y", 1, B, G * L, H, W),
+            *leaves("w", 1, G, L, C, P, Q),
+            *leaves("c", 1, G * C, 1, 1),
+        ),
+        GROUPS,
+        OTHER_GROUPS,
+        _grouped_unary,
+        _grouped_binary,
+        largest=5.0,
+    ),
+    Family(
+        "shifts",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("w", 1, K, C, 2, 3),
+            *leaves("c", 1, C, 1, 1),
+            *leaves("s", 1),
+        ),
+        IMAGE,
+        IMAGES,
+        _shifts_unary,
+        _shifts_binary,
+        largest=5.0,
+    ),
+    Family(
+        "averaged",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("y", 1, B, C, 1, 1),
+            *leaves("z", 1, M, N),
+            *leaves("c", 1, C, 1, 1),
+            *leaves("s", 1),
+        ),
+        IMAGE,
+        IMAGES,
+        _averaged_unary,
+        _averaged_binary,
+        exact=False,
+    ),
+    Family(
+        "appended",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("y", 1, B, K, H, W),
+            *leaves("p", 1, M, C),
+            *leaves("q", 1, M, K),
+            *leaves("c", 1, C),
+            *leaves("d", 1, K),
+        ),
+        IMAGE,
+        IMAGES,
+        _appended_unary,
+        _appended_binary,
+    ),
+)

@@ -1,0 +1,243 @@
+"""Narrow families about convolutions and products whose operands are moved or padded.
+
+As in `rulesets.families_narrow`: few operators each, enumerated completely. `padded` are
+paddings before pools, `enlarged` paddings of kernels, `pointwise` a convolution of one
+pixel behind another, `halved` groups joined in pairs, `one-row` a product of one row as a
+convolution, `flattened` vectors behind a reshape, `bounds` maxima and minima alone, and
+`saturating` what is linear between two numbers.
+"""
+
+from collections.abc import Iterator
+
+from rulesets.families_folded import IMAGE, IMAGES, B, C, G, H, L, P, Q, W, reshaped
+from rulesets.families_narrow import ADD, MAX, MIN, MUL, OTHERS, SIZES, K, M, N, leaves
+from rulesets.families_narrow import number as literal
+from rulesets.family import Family, Step, step
+from rulesets.ground import constant, node
+from rulesets.ops import single
+from rulesets.tensor import Shape
+
+ROW = {**SIZES, "k": 3, "n": 4}
+ROWS = {**OTHERS, "k": 2, "n": 5}
+HALVES = {**IMAGE, "b": 1, "g": 2, "l": 3, "c": 1, "h": 3, "w": 4, "u": 2, "v": 3}
+OTHER_HALVES = {**IMAGES, "b": 2, "g": 3, "l": 2, "c": 2, "h": 4, "w": 3, "u": 3, "v": 2}
+MATMUL = step("MatMul")
+
+
+def _window(op: str, rank: int = 2, **attributes: object) -> Step:
+    ones = (1,) * rank
+    given = {"strides": ones, "pads": (0, 0) * rank, "dilations": ones, **attributes}
+    return step(op, **given)  # type: ignore[arg-type]
+
+
+def _never(*_: Shape) -> Iterator[Step]:
+    yield from ()
+
+
+# -- paddings ------------------------------------------------------------------------------
+
+
+def _padded_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (B, C, H, W):
+        yield step("Relu")
+        yield step("Pad", pads=(0, 0, 1, 1, 0, 0, 1, 1))
+        yield _window("MaxPool", kernel=(2, 2), pads=(1, 1, 1, 1))
+    elif shape == (B, C, H + 2, W + 2):
+        yield _window("MaxPool", kernel=(2, 2))
+
+
+def _enlarged_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (K, C, 1, 1):
+        yield step("Pad", pads=(0, 0, 1, 1, 0, 0, 1, 1))
+    elif shape == (K, C, 2, 2):
+        yield step("Pad", pads=(0, 0, 0, 0, 0, 0, 1, 0))
+
+
+def _enlarged_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    pads = {
+        (1, 1): (0, 0, 0, 0),
+        (2, 2): (1, 1, 0, 1),
+        (3, 3): (1, 1, 1, 1),
+        (3, 2): (1, 1, 1, 1),
+    }
+    if a == (B, C, H, W) and b[:2] == (K, C):
+        yield _window("Conv", pads=pads[b[2:]])  # type: ignore[index]
+
+
+# -- kernels as matrices -------------------------------------------------------------------
+
+
+def _pointwise_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (N, K):
+        yield reshaped(N, K, 1, 1)
+    elif shape == (K, C, P, Q):
+        yield reshaped(K, C * P * Q)
+    elif shape == (N, C * P * Q):
+        yield reshaped(N, C, P, Q)
+
+
+def _pointwise_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b[1:] == (C, P, Q):
+        yield _window("Conv", strides=(2, 1), pads=(1, 0, 1, 1))
+    elif a[:2] == (B, K) and b == (N, K, 1, 1):
+        yield _window("Conv")
+    elif a == (N, K) and b == (K, C * P * Q):
+        yield MATMUL
+
+
+def _halved_unary(shape: Shape) -> Iterator[Step]:
+    for kernel in ((P, Q), (Q,)):
+        size = C * kernel[0] * (kernel[1] if len(kernel) > 1 else 1)
+        for copies in (1, 2):
+            if shape == (G, 2, L, copies, size):
+                yield reshaped(G * L * 2, C * copies, *kernel)
+
+
+def _halved_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    rank = len(a) - 2
+    if a[1:2] == (G * C * 2,) and len(b) == len(a) and b[:1] == (G * L * 2,):
+        yield _window("Conv", rank, group=G * 2 if b[1] == C else G)
+    if a in ((G, 2, L, 1, C * P * Q), (G, 2, L, 1, C * Q)) and b == (1, 2, 1, 2, 1):
+        yield MUL
+
+
+def _one_row_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (N, K):
+        yield step("Transpose", perm=(1, 0))
+        yield reshaped(N, K, 1, 1)
+    elif shape in ((1, K), (1, 1, K)):
+        yield reshaped(1, K, 1, 1)
+    elif shape == (1, N, 1, 1):
+        yield reshaped(1, N)
+        yield reshaped(1, 1, N)
+
+
+def _one_row_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a in ((1, K), (1, 1, K)) and b == (K, N):
+        yield MATMUL
+    elif a == (1, K, 1, 1) and b == (N, K, 1, 1):
+        yield _window("Conv")
+
+
+def _flattened_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (1, K, 1, 1):
+        yield reshaped(1, K)
+    elif shape == (K,):
+        yield reshaped(K, 1, 1)
+
+
+def _flattened_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if (a, b) in (((1, K), (K,)), ((1, K, 1, 1), (K, 1, 1))):
+        yield ADD
+
+
+# -- single elements -----------------------------------------------------------------------
+
+
+def _bounds_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == b:
+        yield from (MAX, MIN)
+
+
+SATURATIONS = tuple(
+    each
+    for most, shift in ((6.0, 3.0), (2.0, 1.0))
+    for each in (
+        step("Clip", min=0.0, max=most),
+        step("HardSigmoid", alpha=single(1 / most), beta=single(shift / most)),
+    )
+)
+
+
+def _saturating_unary(shape: Shape) -> Iterator[Step]:
+    if shape:
+        yield from SATURATIONS
+
+
+def _saturating_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a and b == ():
+        yield from (ADD, MUL)
+
+
+_PAIR = node("Reshape", {"shape": (1, 2, 1, 2, 1)}, constant("Eye", size=2))
+
+MOVED: tuple[Family, ...] = (
+    Family(
+        "padded",
+        leaves("x", 1, B, C, H, W),
+        IMAGE,
+        IMAGES,
+        _padded_unary,
+        _never,
+        exact=False,
+        largest=5.0,
+    ),
+    Family(
+        "enlarged",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("w", 1, K, C, 1, 1),
+            *leaves("v", 1, K, C, 2, 2),
+        ),
+        IMAGE,
+        IMAGES,
+        _enlarged_unary,
+        _enlarged_binary,
+        largest=5.0,
+    ),
+    Family(
+        "pointwise",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("v", 1, K, C, P, Q),
+            *leaves("m", 1, N, K),
+        ),
+        {**IMAGE, "u": 2, "v": 3},
+        {**IMAGES, "u": 3, "v": 2},
+        _pointwise_unary,
+        _pointwise_binary,
+        largest=5.0,
+    ),
+    Family(
+        "halved",
+        (
+            *leaves("x", 1, B, G * C * 2, H, W),
+            *leaves("y", 1, B, G * C * 2, W),
+            *leaves("w", 1, G, 2, L, 1, C * P * Q),
+            *leaves("v", 1, G, 2, L, 1, C * Q),
+        ),
+        HALVES,
+        OTHER_HALVES,
+        _halved_unary,
+        _halved_binary,
+        (_PAIR,),
+        largest=5.0,
+    ),
+    Family(
+        "one-row",
+        (*leaves("x", 1, 1, K), *leaves("y", 1, 1, 1, K), *leaves("w", 1, N, K)),
+        ROW,
+        ROWS,
+        _one_row_unary,
+        _one_row_binary,
+    ),
+    Family(
+        "flattened",
+        (*leaves("y", 1, 1, K, 1, 1), *leaves("b", 1, K)),
+        ROW,
+        ROWS,
+        _flattened_unary,
+        _flattened_binary,
+    ),
+    Family("bounds", leaves("x", 3, M, K), SIZES, OTHERS, _never, _bounds_binary),
+    Family(
+        "saturating",
+        leaves("x", 1, M, K),
+        SIZES,
+        OTHERS,
+        _saturating_unary,
+        _saturating_binary,
+        tuple(map(literal, (1.0, 2.0, 3.0, 6.0))),
+        exact=False,
+    ),
+)
