@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onnx import NodeProto
-
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.cost_sources import open_store
 from tensat.costs.cost import Cost
@@ -25,20 +23,21 @@ from tensat.costs.store import CostStore
 from tensat.errors import ExecutionError
 from tensat.model.onnx_read import ModelLike, read
 from tensat.model.onnx_write import write
-from tensat.profiling.as_is import AsIs
-from tensat.profiling.question import AS_IS, question
+from tensat.profiling.prediction import (
+    Predicted,
+    Questions,
+    paces_of,
+    predicted,
+    questions,
+)
 from tensat.profiling.result import NOT_ASKED, NodeCost, Profile
 from tensat.profiling.running_graph import RunningGraph, running_graph
-from tensat.runtime import Failure, Feeds, Level, Program, Runtime
+from tensat.runtime import Failure, Feeds, Level, Pace, PacedRun, Program, Runtime
 from tensat.stages import Clock, Progress
 
 _SLOW = 1.08  # times of runs while the machine was slower than this are left out
 _AT_ONCE = 12  # kernels between two times at which the model itself runs
 _BETWEEN = 0.2  # seconds of such a time
-
-
-type Run = tuple[float, float]
-"""Seconds of a run, and how slow the machine was meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +106,8 @@ class _Job:
     path: Path
     folder: Path
     clock: Clock
+    runs: list[PacedRun] = field(default_factory=list)
+    paces: list[Pace] = field(default_factory=list)
 
     def run(self) -> Profile:
         """Do all of it; the model runs before, after and between its kernels."""
@@ -117,35 +118,46 @@ class _Job:
         program = Program(str(self.path), Level.ALL, options.threads)
         with self.clock.stage("graph"):
             graph = running_graph(runtime, program, feeds, self.folder / "running.onnx")
-        asked = [question(graph, node) for node in graph.nodes]
-        resident = graph.weight_bytes <= near_cache()
+        weights = graph.weight_bytes
+        resident = weights <= near_cache()
         source = CpuCosts(self.store, runtime, threads=options.threads, resident=resident)
         source.learn_pace()
         with self.clock.stage("model"):
-            runs = self._times(program, feeds)
+            self._times(program, feeds, weights)
             profiled = self._profiled(graph, feeds)
         with self.clock.stage("kernels") as progress:
-            signatures = [each for each in asked if each is not None]
-            own = _own(graph.nodes, asked)
-            given = AsIs(graph, own, profiled, runtime, feeds, options.threads, resident)
-            between = _Between(progress, lambda: self._times(program, feeds, _BETWEEN))
+            asked = questions(
+                graph,
+                runtime,
+                feeds,
+                options.threads,
+                profiled=profiled,
+                resident=resident,
+            )
+            between = _Between(
+                progress, lambda: self._times(program, feeds, weights, _BETWEEN)
+            )
             start = time.monotonic()
-            found = source.costs(signatures, start + options.seconds, between, given)
+            found = source.costs(
+                asked.signatures, start + options.seconds, between, asked.kernels
+            )
             measuring = time.monotonic() - start - between.seconds
-            costs = dict(zip(signatures, found, strict=True))
-            runs += between.runs
+            costs = dict(zip(asked.signatures, found, strict=True))
         with self.clock.stage("model"):
-            runs += self._times(program, feeds)
-            overhead = _value(runtime.overhead(options.threads))
-            dispatch = len(graph.nodes) * source.dispatch()
-            times = _steady(runs)
+            self._times(program, feeds, weights)
+            runs = _steady(self.runs)
+            times = [each.seconds for each in runs]
             measured = statistics.median(times)
-            scale = (measured - overhead) / max(sum(profiled.values()), 1e-9)
+            pace = Pace(
+                statistics.median(each.product for each in runs), _stream(self.paces)
+            )
+            sums = predicted(asked, costs, source, runtime, pace)
+            scale = (measured - sums.overhead) / max(sum(profiled.values()), 1e-9)
             shares = {name: scale * seconds for name, seconds in profiled.items()}
         return Profile(
-            nodes=_nodes(graph, asked, costs, shares),
-            overhead=overhead,
-            dispatch=dispatch,
+            nodes=_nodes(asked, costs, sums, shares),
+            overhead=sums.overhead,
+            dispatch=sums.dispatch,
             measured=measured,
             spread=_spread(times),
             runs=len(times),
@@ -159,9 +171,12 @@ class _Job:
         given = dict(self.options.input_shapes)
         return find_inputs(self.runtime, str(self.path), given, (self.options.seed,))
 
-    def _times(self, program: Program, feeds: Feeds, seconds: float = 2.0) -> list[Run]:
-        """Return the seconds of some runs of the model, and how slow the machine was."""
-        return _value(self.runtime.paced(program, feeds, seconds))
+    def _times(
+        self, program: Program, feeds: Feeds, weights: int, seconds: float = 2.0
+    ) -> None:
+        """Run the model for some time, and look how fast the machine is meanwhile."""
+        self.runs += _value(self.runtime.paced(program, feeds, seconds))
+        self.paces += paces_of(self.runtime, self.options.threads, weights)
 
     def _profiled(self, graph: RunningGraph, feeds: Feeds) -> dict[str, float]:
         """Return what each node takes, after the runtime's own profile."""
@@ -173,12 +188,10 @@ class _Between:
     """Runs the model now and then while its kernels are timed.
 
     Attributes:
-        runs: Seconds of each run, and how slow the machine was.
-        seconds: Wall time that they took in all.
+        seconds: Wall time that this took in all.
     """
 
-    def __init__(self, progress: Progress, run: Callable[[], list[Run]]) -> None:
-        self.runs: list[Run] = []
+    def __init__(self, progress: Progress, run: Callable[[], None]) -> None:
         self.seconds = 0.0
         self._progress = progress
         self._run = run
@@ -190,7 +203,7 @@ class _Between:
         self._calls += 1
         if self._calls % _AT_ONCE == 0:
             start = time.monotonic()
-            self.runs += self._run()
+            self._run()
             self.seconds += time.monotonic() - start
 
 
@@ -200,11 +213,18 @@ def _value[T](answer: T | Failure) -> T:
     return answer
 
 
-def _steady(runs: Sequence[Run]) -> list[float]:
-    """Return the times of runs on a fast machine, but of a third of them at least."""
-    paces = sorted(slowness for _, slowness in runs)
+def _steady(runs: Sequence[PacedRun]) -> list[PacedRun]:
+    """Return the runs on a fast machine, but a third of all at least."""
+    paces = sorted(each.slowness for each in runs)
     limit = max(_SLOW, paces[len(runs) // 3])
-    return [seconds for seconds, slowness in runs if slowness <= limit]
+    return [each for each in runs if each.slowness <= limit]
+
+
+def _stream(paces: Sequence[Pace]) -> float:
+    """Return the stream's pace on a fast machine, seen at a third of all times at least."""
+    products = sorted(each.product for each in paces)
+    limit = max(_SLOW * products[0], products[len(paces) // 3])
+    return statistics.median(each.stream for each in paces if each.product <= limit)
 
 
 def _spread(times: Sequence[float]) -> float:
@@ -212,26 +232,16 @@ def _spread(times: Sequence[float]) -> float:
     return (quartiles[2] - quartiles[0]) / 2 / quartiles[1]
 
 
-def _own(
-    nodes: Sequence[NodeProto], asked: Sequence[Signature | None]
-) -> dict[Signature, NodeProto]:
-    """Return the first node of each signature that does not tell what to time."""
-    found: dict[Signature, NodeProto] = {}
-    for node, signature in zip(nodes, asked, strict=True):
-        if signature is not None and signature.op.startswith(AS_IS):
-            found.setdefault(signature, node)
-    return found
-
-
 def _nodes(
-    graph: RunningGraph,
-    asked: Sequence[Signature | None],
+    asked: Questions,
     costs: Mapping[Signature, Cost],
+    sums: Predicted,
     shares: Mapping[str, float],
 ) -> tuple[NodeCost, ...]:
     """Return what is known of each node."""
     found = []
-    for node, signature in zip(graph.nodes, asked, strict=True):
+    rows = zip(asked.graph.nodes, asked.by_node, sums.kernels, strict=True)
+    for node, signature, seconds in rows:
         cost = None if signature is None else costs[signature]
         operator = f"{node.domain}:{node.op_type}" if node.domain else node.op_type
         text = "" if signature is None else signature.text()
@@ -241,7 +251,7 @@ def _nodes(
                 operator=operator,
                 shapes=" ".join(shorten(text).split(" ")[1:]),
                 signature=text,
-                seconds=cost.seconds if cost else 0.0,
+                seconds=seconds,
                 spread=cost.spread if cost else 0.0,
                 runs=cost.runs if cost else 0,
                 origin=str(cost.origin) if cost else NOT_ASKED,

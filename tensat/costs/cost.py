@@ -46,9 +46,12 @@ class Cost:
 
     @property
     def disturbance(self) -> float:
-        """How much the machine was disturbed: by how much it may be wrong, relative."""
+        """How much the machine was disturbed: by how much it may be wrong, relative.
+
+        Costs are restated for the usual pace, which takes most of a slow one away.
+        """
         spread = self.spread if self.spread * self.seconds > _BLURRED else 0.0
-        return 0.0 if math.isinf(self.seconds) else spread + self.pace - 1
+        return 0.0 if math.isinf(self.seconds) else spread + (self.pace - 1) / 2
 
 
 def by_turns(

@@ -7,6 +7,10 @@ spreads, or was made while the machine was slow, is made again after all others,
 better one counts; what stays bad is used, but refused as an entry of the store. What is not
 timed by the deadline gets the estimate, scaled by how far the estimates of the same
 operator were off.
+
+All costs of a setting hold for one pace of the machine, the usual one: what the yardsticks
+took when the first cost was measured. A cost that was measured at another pace is restated,
+so that costs of a busy and of a quiet minute can be compared.
 """
 
 from __future__ import annotations
@@ -19,22 +23,26 @@ from dataclasses import replace
 from pathlib import Path
 
 from tensat.costs.cost import Cost, Origin, by_turns
-from tensat.costs.kernel_model import kernel
+from tensat.costs.demand import demand
+from tensat.costs.kernel_model import FOOTPRINT, kernel
 from tensat.costs.representative import representative
 from tensat.costs.roofline import Roofline
 from tensat.costs.scaling import scales_of
 from tensat.costs.source import FREE_OPERATORS, Progress, Signature
 from tensat.costs.store import CostStore, Record, Setting
 from tensat.errors import ExecutionError
-from tensat.runtime import Failure, FailureKind, Kernel, Runtime
+from tensat.runtime import Failure, FailureKind, Kernel, Pace, Runtime
+from tensat.runtime.pace import Demand, calm, moved
 
-_METHOD = "CPU, single kernels 4"  # another number whenever the same kernel would differ
+_METHOD = "CPU, single kernels 5"  # another number whenever the same kernel would differ
 _LEAST = 0.25  # of the roofline's estimate: hardly any kernel is faster than that
 _CALM = 0.12  # a disturbance below which a measurement is not made again
-_DISTURBED = 0.6  # one beyond which it is not kept
+_DISTURBED = 0.4  # one beyond which it is not kept
 _PASSES = 4  # times that a kernel is measured at most
 _DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
 _PACES = {"product": "Pace of a product", "memory": "Pace of memory"}
+_USUAL = ("Usual product", "Usual stream")
+_LOOK = 1.0  # seconds to find out the usual pace
 _PATIENCE = 30.0  # seconds for one kernel
 _TOO_BIG = 2 << 30  # bytes: such an operator is estimated, never timed
 
@@ -84,6 +92,7 @@ class CpuCosts:
         self._roofline = roofline or Roofline()
         self._budget = budget
         self._resident = resident
+        self._usual: Pace | None = None
 
     def seconds(
         self,
@@ -161,8 +170,41 @@ class CpuCosts:
         found = self._runtime.dispatch(self.setting.threads, self._resident)
         if isinstance(found, Failure):
             raise ExecutionError(f"ONNX Runtime does not start: {found}")
-        self._store.save(self.setting, {_DISPATCH: Record(found)})
-        return found
+        measured, pace = found
+        seconds = moved(measured, Demand(), pace, self.usual()) if measured else 0.0
+        self._store.save(self.setting, {_DISPATCH: Record(seconds)})
+        return seconds
+
+    def usual(self) -> Pace:
+        """Return the pace of the machine that all costs of this setting hold for.
+
+        Raises:
+            ExecutionError: The runtime does not start.
+        """
+        if self._usual is None:
+            known = self._store.find(self.setting, _USUAL)
+            if len(known) < len(_USUAL):
+                found = self._runtime.paces(self.setting.threads, _LOOK, FOOTPRINT)
+                if isinstance(found, Failure):
+                    raise ExecutionError(f"ONNX Runtime does not start: {found}")
+                quiet = calm(found)
+                seconds = zip(_USUAL, (quiet.product, quiet.stream), strict=True)
+                self._store.save(self.setting, {n: Record(each) for n, each in seconds})
+                known = self._store.find(self.setting, _USUAL)  # others may be faster
+            self._usual = Pace(*(known[name].seconds for name in _USUAL))
+        return self._usual
+
+    def restated(self, signature: Signature, seconds: float, pace: Pace) -> float:
+        """Return what a cost is at another pace than the usual one.
+
+        Args:
+            signature: Of the kernel.
+            seconds: Its cost, as `costs` gives it.
+            pace: The other pace.
+        """
+        if not 0 < seconds < math.inf:
+            return seconds
+        return moved(seconds, demand(signature, self._resident), self.usual(), pace)
 
     def _lookup(
         self, distinct: Sequence[Signature], given: Mapping[Signature, Kernel]
@@ -235,8 +277,11 @@ class CpuCosts:
         left = math.inf if deadline is None else deadline - time.monotonic()
         timing = self._runtime.time(small, timeout=min(_PATIENCE, left + 1.0))
         if not isinstance(timing, Failure):
+            seconds = timing.seconds
+            if timing.at is not None:
+                seconds = moved(seconds, small.demand, timing.at, self.usual())
             cost = Cost(
-                timing.seconds, Origin.MEASURED, timing.spread, "", timing.runs, timing.pace
+                seconds, Origin.MEASURED, timing.spread, "", timing.runs, timing.pace
             )
             unsteady = cost.disturbance > _DISTURBED
             return replace(cost, origin=Origin.UNSTEADY) if unsteady else cost

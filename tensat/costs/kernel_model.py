@@ -16,7 +16,7 @@ numbers are made here: the runtime's process fills the tensors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import cast
 
@@ -26,12 +26,15 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 from rulesets.ops import Attributes
 from rulesets.tensor import Tensor
+from tensat.costs.demand import LARGE, demand
 from tensat.costs.source import Argument, Signature
 from tensat.onnx_forms import Absent, Arg, Const, Node, OnnxNode, lower
+from tensat.runtime.external import external
 from tensat.runtime.messages import Filling, Kernel
 
-_FOOTPRINT = 192 << 20  # bytes of distinct weights: more than a share of the last cache
-_LARGE = 128 << 10  # constants from here on count as weights
+FOOTPRINT = 192 << 20
+"""Bytes of distinct weights: more than a share of the last cache."""
+
 _MOST_COPIES = 64
 _WEIGHTS_PER_SECOND = 20e9
 _NEAR = 1 << 20  # bytes of weights that a core's own cache does hold
@@ -55,7 +58,7 @@ class Plan:
 
     copies: int
     chained: bool
-    distinct: int = _LARGE
+    distinct: int = LARGE
 
 
 def kernel(
@@ -79,7 +82,7 @@ def kernel(
         return None
     weights = sum(a.bytes for a in signature.present if a.constant)
     builder = _Builder(signature, nodes, plan(weights, estimate, resident))
-    return builder.kernel(budget, threads)
+    return replace(builder.kernel(budget, threads), demand=demand(signature, resident))
 
 
 def plan(weights: float, estimate: float, resident: bool = False) -> Plan:
@@ -93,10 +96,10 @@ def plan(weights: float, estimate: float, resident: bool = False) -> Plan:
     most = max(1, int(_LONGEST / estimate))
     if resident:
         fitting = max(1, int(_NEAR / max(weights, 1)))
-        return Plan(min(_FEW, most, fitting), weights < _LARGE, _SMALL)
-    if weights < _LARGE:
+        return Plan(min(_FEW, most, fitting), weights < LARGE, _SMALL)
+    if weights < LARGE:
         return Plan(min(_FEW, most), True)
-    copies = ceil(_FOOTPRINT / weights)
+    copies = ceil(FOOTPRINT / weights)
     streaming = weights / _WEIGHTS_PER_SECOND
     if streaming < 0.5 * estimate:  # arithmetic hides most of the traffic
         enough = max(ceil(_COLD / weights), int(_BUSY / estimate))
@@ -188,7 +191,7 @@ class _Builder:
             return f"a{place}_0"
         if argument.constant:
             self._constants.append(filling)
-            self._graph.initializer.append(_external(filling))
+            self._graph.initializer.append(external(filling))
             return filling.name
         if copy:
             return self._before if place == self._linked else f"a{place}_0"
@@ -268,15 +271,3 @@ _PROTO_NAMES = {"float32": "FLOAT", "float64": "DOUBLE"}
 
 def _declared(filling: Filling) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(filling.name, filling.onnx_type, filling.dims)
-
-
-def _external(filling: Filling) -> TensorProto:
-    """Return an initializer whose values come from outside the model."""
-    result = TensorProto(
-        name=filling.name,
-        data_type=filling.onnx_type,
-        dims=filling.dims,
-        data_location=TensorProto.EXTERNAL,
-    )
-    result.external_data.add(key="location", value="made in the runtime's process")
-    return result

@@ -6,21 +6,26 @@ that are to be compared are asked for at once, so that a kernel of both has one 
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tensat.costs.cost import Cost
 from tensat.costs.cpu import CpuCosts, near_cache
 from tensat.costs.source import Signature
 from tensat.costs.store import CostStore
-from tensat.errors import ExecutionError
 from tensat.ordering.result import KernelCost, Prediction
-from tensat.profiling.as_is import AsIs
-from tensat.profiling.question import AS_IS, question
-from tensat.profiling.running_graph import RunningGraph, running_graph
-from tensat.runtime import Failure, Feeds, Kernel, Program, Runtime
+from tensat.profiling.prediction import (
+    Predicted,
+    Questions,
+    paces_of,
+    predicted,
+    questions,
+)
+from tensat.profiling.question import AS_IS
+from tensat.profiling.running_graph import running_graph
+from tensat.runtime import Feeds, Kernel, Program, Runtime
+from tensat.runtime.pace import middle
 
 
 def predict(
@@ -50,54 +55,37 @@ def predict(
         for place, program in enumerate(programs)
     ]
     # They run in turn, so it is the weights of all that a cache would have to hold.
-    resident = sum(graph.weight_bytes for graph in graphs) <= near_cache()
-    asked = [[question(graph, node) for node in graph.nodes] for graph in graphs]
+    weights = sum(graph.weight_bytes for graph in graphs)
+    resident = weights <= near_cache()
+    asked = [
+        questions(graph, runtime, feeds, threads, profiled={}, resident=resident)
+        for graph in graphs
+    ]
     given: dict[Signature, Kernel] = {}
-    for graph, row in zip(graphs, asked, strict=True):
-        given |= _as_they_are(graph, row, runtime, feeds, threads, resident)
-    known = [[each for each in row if each is not None] for row in asked]
-    distinct = list(dict.fromkeys(each for row in known for each in row))
+    for each in asked:
+        given |= each.kernels
+    distinct = list(dict.fromkeys(s for each in asked for s in each.signatures))
     source = CpuCosts(store, runtime, threads=threads, resident=resident)
     found = source.costs(distinct, time.monotonic() + seconds, None, given)
     costs = dict(zip(distinct, found, strict=True))
-    overhead = runtime.overhead(threads)
-    if isinstance(overhead, Failure):
-        raise ExecutionError(f"the runtime cannot run a model: {overhead}")
+    pace = middle(paces_of(runtime, threads, weights))
     return [
-        _prediction(row, costs, overhead + len(graph.nodes) * source.dispatch())
-        for graph, row in zip(graphs, known, strict=True)
+        _prediction(each, costs, predicted(each, costs, source, runtime, pace))
+        for each in asked
     ]
 
 
-def _as_they_are(
-    graph: RunningGraph,
-    asked: Sequence[Signature | None],
-    runtime: Runtime,
-    feeds: Feeds,
-    threads: int,
-    resident: bool,
-) -> dict[Signature, Kernel]:
-    """Return what to time for the nodes whose signature does not tell it."""
-    nodes = {
-        signature: node
-        for node, signature in zip(graph.nodes, asked, strict=True)
-        if signature is not None and signature.op.startswith(AS_IS)
-    }
-    return dict(AsIs(graph, nodes, {}, runtime, feeds, threads, resident))
-
-
 def _prediction(
-    row: Sequence[Signature], costs: dict[Signature, Cost], besides: float
+    asked: Questions, costs: Mapping[Signature, Cost], sums: Predicted
 ) -> Prediction:
-    kernels = tuple(_kernels(row, costs))
-    seconds = math.fsum([besides, *(kernel.seconds for kernel in kernels)])
-    return Prediction(seconds, kernels)
-
-
-def _kernels(
-    row: Sequence[Signature], costs: dict[Signature, Cost]
-) -> Iterator[KernelCost]:
-    for signature in row:
-        name = signature.op.removeprefix(AS_IS).removeprefix("com.microsoft.")
-        cost = costs[signature]
-        yield KernelCost(name, signature.text(), cost.seconds, str(cost.origin))
+    kernels = tuple(
+        KernelCost(
+            signature.op.removeprefix(AS_IS).removeprefix("com.microsoft."),
+            signature.text(),
+            seconds,
+            str(costs[signature].origin),
+        )
+        for signature, seconds in zip(asked.by_node, sums.kernels, strict=True)
+        if signature is not None
+    )
+    return Prediction(sums.seconds, kernels)

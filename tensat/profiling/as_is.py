@@ -13,11 +13,13 @@ import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
-from tensat.costs.kernel_model import plan
+from tensat.costs.demand import demand
+from tensat.costs.kernel_model import FOOTPRINT, plan
 from tensat.costs.source import Signature
 from tensat.errors import ExecutionError
 from tensat.profiling.running_graph import Array, RunningGraph, captured
 from tensat.runtime import Failure, Feeds, Kernel, Level, Program, Runtime
+from tensat.runtime.external import external
 from tensat.runtime.messages import Filling
 
 _INSIDE = 1024  # elements up to which a constant is written into the model
@@ -82,7 +84,15 @@ class AsIs(Mapping[Signature, Kernel]):
             raise ExecutionError(f"the values that a node reads are not known: {values}")
         about = max(self._profiled.get(node.name, _UNKNOWN), 1e-6)
         small = _kernel(self._graph, node, names, values, about, self._resident)
-        return replace(small, seed=signature.seed(), threads=self._threads)
+        asks = demand(signature, self._resident)
+        others = max(0, self._graph.weight_bytes - asks.streamed)
+        return replace(
+            small,
+            seed=signature.seed(),
+            threads=self._threads,
+            demand=asks,
+            between=min(others, FOOTPRINT) if small.copies == 1 and asks.streamed else 0,
+        )
 
 
 def _read(node: NodeProto) -> Sequence[str]:
@@ -115,7 +125,7 @@ def _kernel(
     inside = [each for each in held.values() if prod(each.dims) <= _INSIDE]
     made.initializer.extend(_tensor(each) for each in inside)
     outside = [each for each in held.values() if prod(each.dims) > _INSIDE]
-    made.initializer.extend(map(_external, outside))
+    made.initializer.extend(map(external, outside))
     fed = [_filling(name, values[name]) for name in names if name not in constants]
     for filling in fed:
         # Sizes would be checked in branches that are not taken.
@@ -160,12 +170,3 @@ def _filling(name: str, array: Array) -> Filling:
 def _tensor(filling: Filling) -> TensorProto:
     assert filling.array is not None
     return onnx.numpy_helper.from_array(filling.array, filling.name)
-
-
-def _external(filling: Filling) -> TensorProto:
-    result = TensorProto(
-        name=filling.name, data_type=filling.onnx_type, dims=filling.dims,
-        data_location=TensorProto.EXTERNAL,
-    )  # fmt: skip
-    result.external_data.add(key="location", value="made in the runtime's process")
-    return result

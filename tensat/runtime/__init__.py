@@ -32,14 +32,17 @@ from tensat.runtime.messages import (
     Level,
     Loaded,
     Observed,
+    PacedRun,
     Program,
     Request,
     Timing,
     Value,
 )
+from tensat.runtime.pace import Demand, Pace
 from tensat.runtime.pipe import read_message, write_message
 
 __all__ = [
+    "Demand",
     "Failure",
     "FailureKind",
     "Feeds",
@@ -47,6 +50,8 @@ __all__ = [
     "Level",
     "Loaded",
     "Observed",
+    "Pace",
+    "PacedRun",
     "Program",
     "Runtime",
     "Timing",
@@ -181,14 +186,28 @@ class Runtime:
         feeds: Feeds,
         seconds: float,
         timeout: float | None = None,
-    ) -> list[tuple[float, float]] | Failure:
-        """Time a program; return for each run its seconds and the machine's slowness.
+    ) -> list[PacedRun] | Failure:
+        """Time a program; return what each run took, and how fast the machine was.
 
         The slowness is that of a small computation and of memory, measured close to the
         run; 1 is the best that the child has seen.
         """
         answer = self.call("paced", program, feeds, seconds, timeout=timeout)
-        return cast("list[tuple[float, float]] | Failure", answer)
+        return cast("list[PacedRun] | Failure", answer)
+
+    def paces(
+        self, threads: int, seconds: float, between: int, timeout: float | None = None
+    ) -> list[Pace] | Failure:
+        """Look at the yardsticks again and again; return what they took each time.
+
+        Args:
+            threads: Threads that compute.
+            seconds: Stop after this long, but not before some looks.
+            between: Bytes that are read between two looks, as the weights of a model are.
+            timeout: Seconds after which the call fails.
+        """
+        answer = self.call("paces", threads, seconds, between, timeout=timeout)
+        return cast("list[Pace] | Failure", answer)
 
     def best(
         self, threads: int, known: Mapping[str, float], timeout: float | None = None
@@ -209,8 +228,10 @@ class Runtime:
 
     def dispatch(
         self, threads: int, resident: bool, timeout: float | None = None
-    ) -> float | Failure:
+    ) -> tuple[float, Pace] | Failure:
         """Return the seconds that a node takes besides its kernel, where kernels alternate.
+
+        And the pace of the machine meanwhile.
 
         Args:
             threads: Threads that compute.
@@ -218,7 +239,7 @@ class Runtime:
             timeout: Seconds after which the call fails.
         """
         answer = self.call("dispatch", threads, resident, timeout=timeout)
-        return cast("float | Failure", answer)
+        return cast("tuple[float, Pace] | Failure", answer)
 
     def compare(
         self,

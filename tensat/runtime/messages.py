@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tensat.runtime.pace import Demand, Pace
+
+_PLAIN = Demand()
+
 Feeds = dict[str, np.ndarray]
 """Values by input name."""
 
@@ -148,6 +152,8 @@ class Kernel:
         seed: For the random numbers.
         threads: Threads that compute.
         budget: Seconds to spend on repetitions.
+        demand: What the time of one copy follows.
+        between: Bytes that are read between two runs, as the other weights of a model are.
     """
 
     model: bytes
@@ -158,6 +164,8 @@ class Kernel:
     seed: int = 0
     threads: int = 1
     budget: float = 0.015
+    demand: Demand = _PLAIN
+    between: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +177,30 @@ class Timing:
         spread: Half the distance of the quartiles over the median.
         runs: Repetitions.
         pace: How slow the machine was meanwhile; 1 is the best it was seen at.
+        at: The yardsticks meanwhile; the seconds are those at this pace. None if nobody
+            looked.
     """
 
     seconds: float
     spread: float
     runs: int
     pace: float = 1.0
+    at: Pace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PacedRun:
+    """One run of a model.
+
+    Attributes:
+        seconds: What it took.
+        slowness: How slow the machine was meanwhile; 1 is the best it was seen at.
+        product: What the yardstick of arithmetic took meanwhile, in seconds.
+    """
+
+    seconds: float
+    slowness: float
+    product: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,23 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 
-from tensat.runtime.messages import Filling, Kernel, Timing
-from tensat.runtime.yardsticks import KINDS, assorted, nothing, pace, uniform
+from tensat.runtime.messages import Kernel, PacedRun, Timing
+from tensat.runtime.pace import Pace, middle, moved
+from tensat.runtime.prepare import prepared
+from tensat.runtime.yardsticks import (
+    KINDS,
+    STREAMED,
+    assorted,
+    nothing,
+    product,
+    stream,
+    uniform,
+)
 
 _SMALLEST = 1e-7  # seconds: no kernel is faster than its own dispatch
-_NUMPY_TYPES = {
-    1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
-    9: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64",
-}  # fmt: skip
-_BFLOAT16 = 16
-_WEIGHTS = 4096  # elements from which on constants are drawn around 0
-_BLOCK = 1 << 20  # random numbers from which all tensors are filled
 _LEAST, _MOST = 9, 100  # rounds of an attempt
 _RETRIES = 1  # attempts after the first
 _ATTEMPTS = 5
@@ -36,6 +37,7 @@ _WIDE = 0.08  # a spread from which on another attempt is made
 _SLOW = 1.08  # the machine's slowness that asks for one, too
 _FINEST = 1e-6  # seconds: clocks tell no more
 _FLOOD = 8 << 20  # bytes that drive everything else out of a core's own cache
+_BRIEF = 2e-3  # seconds of a run that notices what ran before it
 _SLICE = 0.05  # seconds for which one look at the pace holds
 _SOME = 48  # nodes of a dozen kinds
 _SOME_NODES = partial(assorted, _SOME)
@@ -97,17 +99,6 @@ def interleaved(
     return result
 
 
-def options(level: str, threads: int) -> Any:
-    """Return session options: silent, and no spinning pool that disturbs others."""
-    result = ort.SessionOptions()
-    result.intra_op_num_threads = threads
-    result.inter_op_num_threads = 1
-    result.log_severity_level = 4
-    result.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
-    result.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return result
-
-
 class KernelClock:
     """Times small models; keeps what it judges them by."""
 
@@ -119,75 +110,119 @@ class KernelClock:
     def time(self, kernel: Kernel) -> Timing:
         """Return the time of one copy of the kernel, from the steadiest of some attempts.
 
-        Each run is followed by a run of nothing, so that both meet the machine in the same
-        state.
+        Each run is accompanied by a run of nothing and by the yardsticks, so that all meet
+        the machine in the same state.
         """
-        run = _prepared(kernel)
+        run = prepared(kernel)
         found = self._attempt(run, kernel)
         for _ in range(_RETRIES):
             if found.pace <= _SLOW and found.spread <= _WIDE:
                 break
             again = self._attempt(run, kernel)
-            found = min(found, again, key=lambda each: each.spread + 2 * (each.pace - 1))
+            found = min(found, again, key=lambda each: each.spread + each.pace)
         return found
 
     def _attempt(self, run: Callable[[], object], kernel: Kernel) -> Timing:
         idle, now = self._run(nothing, kernel.threads), clock(kernel.threads)
+        others = np.ones(kernel.between // 4, np.float32)
         samples: list[float] = []
+        paces: list[Pace] = []
         with pinned(kernel.threads):
-            before = self._pace(kernel.threads)
-            for _ in range(2):
-                run()
-                idle()
+            before = self._slowness(kernel.threads)
+            run()
+            brief = _once(run, now) < _BRIEF
             start = time.perf_counter()
             for turn in range(_MOST):
                 if turn >= _LEAST and time.perf_counter() - start > kernel.budget:
                     break
-                samples.append(_once(run, now) - _once(idle, now))
-            after = self._pace(kernel.threads)
-        middle = statistics.median(samples)
-        quartiles = statistics.quantiles(samples, n=4)
+                product = self._product(kernel.threads)
+                idle()
+                without = _once(idle, now)
+                if others.size:
+                    others.sum()
+                elif brief:
+                    run()
+                samples.append(max(_once(run, now) - without, _SMALLEST) / kernel.copies)
+                weights = self._stream(kernel.threads) if kernel.demand.streamed else 0.0
+                paces.append(Pace(product, weights))
+            after = self._slowness(kernel.threads)
+        pace = middle(paces)
+        pairs = zip(samples, paces, strict=True)
+        steadied = [moved(each, kernel.demand, at, pace) for each, at in pairs]
+        seconds = statistics.median(steadied)
+        quartiles = statistics.quantiles(steadied, n=4)
         return Timing(
-            seconds=max(middle / kernel.copies, _SMALLEST),
-            spread=(quartiles[2] - quartiles[0]) / 2 / max(middle, _FINEST),
+            seconds=max(seconds, _SMALLEST),
+            spread=(quartiles[2] - quartiles[0]) / 2 / max(seconds, _FINEST),
             runs=len(samples),
             pace=max(before, after),
+            at=pace,
         )
 
     def paced(
         self, run: Callable[[], object], threads: int, seconds: float
-    ) -> list[tuple[float, float]]:
-        """Run something again and again; return seconds and pace of each run.
+    ) -> list[PacedRun]:
+        """Run something again and again; return what each run took, and the pace.
 
         Args:
             run: What to time.
             threads: Threads that compute.
             seconds: Stop after this long, but not before `_LEAST` runs.
         """
-        now, result = clock(threads), list[tuple[float, float]]()
+        now, result = clock(threads), list[PacedRun]()
         with pinned(threads):
             for _ in range(2):
                 run()
             end = time.perf_counter() + seconds
             while time.perf_counter() < end or len(result) < _LEAST:
-                before, stop = self._pace(threads), time.perf_counter() + _SLICE
+                before, stop = self._slowness(threads), time.perf_counter() + _SLICE
+                first = self._product(threads)
                 run()
                 times = [_once(run, now)]
                 while time.perf_counter() < stop:
                     times.append(_once(run, now))
-                slowness = max(before, self._pace(threads))
-                result.extend((each, slowness) for each in times)
+                product = (first + self._product(threads)) / 2
+                slowness = max(before, self._slowness(threads))
+                result.extend(PacedRun(each, slowness, product) for each in times)
         return result
 
-    def _pace(self, threads: int) -> float:
+    def paces(self, threads: int, seconds: float, between: int) -> list[Pace]:
+        """Look at both yardsticks again and again for so many seconds.
+
+        Args:
+            threads: Threads that compute.
+            seconds: Stop after this long, but not before `_LEAST` looks.
+            between: Bytes that are read between two looks: the other weights of a model
+                drive those of the stream out of as many caches.
+        """
+        deluge, found = np.ones(between // 4, np.float32), list[Pace]()
+        end = time.perf_counter() + seconds
+        with pinned(threads):
+            self._stream(threads)
+            while time.perf_counter() < end or len(found) < _LEAST:
+                deluge.sum()
+                weights = self._stream(threads)
+                found.append(Pace(self._product(threads), weights))
+        return found
+
+    def _product(self, threads: int) -> float:
+        """Return the seconds of a small product, undisturbed by interrupts."""
+        run, now = self._run(product, threads), clock(threads)
+        run()
+        return min(_once(run, now) for _ in range(2))
+
+    def _stream(self, threads: int) -> float:
+        """Return the seconds per byte of weights that come from memory."""
+        return _once(self._run(stream, threads), clock(threads)) / STREAMED
+
+    def _slowness(self, threads: int) -> float:
         """Return how slow the machine is just now; 1 is the best it was seen at.
 
         Slow memory counts half: few kernels wait for it all the time.
         """
-        product, now = self._run(pace, threads), clock(threads)
-        product()
+        now = clock(threads)
         found = {
-            "product": statistics.median(_once(product, now) for _ in range(5)),
+            "product": statistics.median(self._product(threads) for _ in range(3)),
             "memory": statistics.median(_once(self._flood.sum, now) for _ in range(3)),
         }
         ratios = {}
@@ -204,7 +239,7 @@ class KernelClock:
             threads: Threads that compute.
             known: What other processes saw.
         """
-        self._pace(threads)
+        self._slowness(threads)
         for name in ("product", "memory"):
             best = self._best[name, threads]
             self._best[name, threads] = min(best, known.get(name, best))
@@ -216,8 +251,8 @@ class KernelClock:
         with pinned(threads):
             return statistics.median(_once(run, now) for _ in range(_MOST))
 
-    def dispatch(self, threads: int, resident: bool) -> float:
-        """Return what a node takes besides its kernel, in seconds.
+    def dispatch(self, threads: int, resident: bool) -> tuple[float, Pace]:
+        """Return the seconds that a node takes besides its kernel, and the pace.
 
         Kernels are timed in loops over one of them. Where kernels alternate, each finds
         less of its code and branches prepared; where weights pass through the core's own
@@ -228,18 +263,21 @@ class KernelClock:
             resident: Whether the weights of the model stay in that cache.
         """
         run, now = self._run(_SOME_NODES, threads), clock(threads)
-        loops = [_prepared(uniform(kind, _SOME, threads)) for kind in range(KINDS)]
+        loops = [prepared(uniform(kind, _SOME, threads)) for kind in range(KINDS)]
         found: list[float] = []
+        products: list[float] = []
         with pinned(threads):
             for _ in range(_ATTEMPTS):
                 samples: list[float] = []
+                products.append(self._product(threads))
                 for _ in range(_MOST // 10):
                     extra = 0.0 if resident else self._cold(run, now, threads)
                     mixed = _again(run, now)
                     apart = [_again(each, now) for each in loops]
                     samples.append(extra + mixed - statistics.fmean(apart))
                 found.append(statistics.median(samples))
-        return max(0.0, statistics.median(found)) / _SOME
+        node = max(0.0, statistics.median(found)) / _SOME
+        return node, Pace(statistics.median(products))
 
     def _cold(
         self, run: Callable[[], object], now: Callable[[], int], threads: int
@@ -256,7 +294,7 @@ class KernelClock:
     def _run(self, make: Callable[[int], Kernel], threads: int) -> Callable[[], object]:
         """Return what runs a yardstick."""
         if (make, threads) not in self._runs:
-            self._runs[make, threads] = _prepared(make(threads))
+            self._runs[make, threads] = prepared(make(threads))
         return self._runs[make, threads]
 
 
@@ -270,59 +308,3 @@ def _again(run: Callable[[], object], now: Callable[[], int]) -> float:
     """Return the seconds of a run right after another one."""
     run()
     return _once(run, now)
-
-
-def _prepared(kernel: Kernel) -> Callable[[], object]:
-    """Return what runs the kernel once, its tensors bound."""
-    rng = np.random.default_rng(kernel.seed)
-    numbers = rng.random(_BLOCK, dtype=np.float32)
-    setup = options("ORT_DISABLE_ALL", kernel.threads)
-    constants = [_fill(filling, rng, numbers, weights=True) for filling in kernel.constants]
-    if constants:
-        setup.add_external_initializers([f.name for f in kernel.constants], constants)
-    session = ort.InferenceSession(kernel.model, setup, providers=["CPUExecutionProvider"])
-    binding = session.io_binding()
-    for filling in kernel.inputs:
-        binding.bind_ortvalue_input(filling.name, _fill(filling, rng, numbers))
-    for filling in kernel.outputs:
-        _bind_output(binding, filling)
-    return lambda: session.run_with_iobinding(binding)
-
-
-def _fill(
-    filling: Filling, rng: np.random.Generator, numbers: np.ndarray, weights: bool = False
-) -> Any:
-    """Return an OrtValue; inputs are positive, to keep logarithms on the fast path."""
-    if filling.array is not None:
-        return ort.OrtValue.ortvalue_from_numpy(np.array(filling.array, order="C"))
-    count = int(np.prod(filling.dims, dtype=np.int64))
-    name = _NUMPY_TYPES.get(filling.onnx_type)
-    if name is None and filling.onnx_type != _BFLOAT16:
-        raise ValueError(f"no random values for ONNX type {filling.onnx_type}")
-    values: np.ndarray
-    if filling.value is not None:
-        values = np.full(count, filling.value, np.float32)
-    elif name is None or np.dtype(name).kind == "f":
-        # Tensors begin at different numbers, so no two are equal and could be merged.
-        values = np.resize(numbers[rng.integers(_BLOCK // 2) :], count)
-        if weights and count >= _WEIGHTS:
-            values = (values - np.float32(0.5)) * np.float32(0.1)
-        else:
-            values = values + np.float32(0.25)
-    else:
-        values = rng.integers(0, max(filling.below, 1), count)
-    if name is None:
-        bits = (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-        shaped = bits.reshape(filling.dims)
-        return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(shaped, _BFLOAT16)
-    return ort.OrtValue.ortvalue_from_numpy(values.astype(name).reshape(filling.dims))
-
-
-def _bind_output(binding: Any, filling: Filling) -> None:
-    """Bind a buffer of our own, so that no run allocates; the runtime's if that fails."""
-    name = _NUMPY_TYPES.get(filling.onnx_type)
-    if name is None or not filling.dims or any(size < 1 for size in filling.dims):
-        binding.bind_output(filling.name)
-        return
-    buffer = ort.OrtValue.ortvalue_from_shape_and_type(list(filling.dims), np.dtype(name))
-    binding.bind_ortvalue_output(filling.name, buffer)

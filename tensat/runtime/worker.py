@@ -17,13 +17,16 @@ from tensat.runtime.messages import (
     Kernel,
     Loaded,
     Observed,
+    PacedRun,
     Program,
     Timing,
     Value,
 )
 from tensat.runtime.optimized import node_seconds, tidy
+from tensat.runtime.pace import Pace
+from tensat.runtime.prepare import options
 from tensat.runtime.serve import serve
-from tensat.runtime.timing import KernelClock, interleaved, options
+from tensat.runtime.timing import KernelClock, interleaved
 
 _KEPT_SESSIONS = 4
 _KEPT_BYTES = 1 << 30  # with more in use, older sessions go before a new one is made
@@ -121,10 +124,8 @@ class Worker:
             interleaved(run, program.threads, seconds, (5, 50))
             return node_seconds(session.end_profiling())
 
-    def paced(
-        self, program: Program, feeds: Feeds, seconds: float
-    ) -> list[tuple[float, float]]:
-        """Time a program; return for each run its seconds and the machine's slowness."""
+    def paced(self, program: Program, feeds: Feeds, seconds: float) -> list[PacedRun]:
+        """Time a program; return what each run took, and how fast the machine was."""
         run = _bound(self._session(program), feeds)
         return self._clock.paced(run, program.threads, seconds)
 
@@ -136,8 +137,12 @@ class Worker:
         """Return the seconds of a run that computes nothing."""
         return self._clock.overhead(threads)
 
-    def dispatch(self, threads: int, resident: bool) -> float:
-        """Return the seconds that a node takes besides its kernel."""
+    def paces(self, threads: int, seconds: float, between: int) -> list[Pace]:
+        """Look at the yardsticks for so many seconds."""
+        return self._clock.paces(threads, seconds, between)
+
+    def dispatch(self, threads: int, resident: bool) -> tuple[float, Pace]:
+        """Return the seconds that a node takes besides its kernel, and the pace."""
         return self._clock.dispatch(threads, resident)
 
     def compare(

@@ -1,8 +1,9 @@
 """Models by whose time others are judged; child process only.
 
 One that computes nothing tells what a run takes, assorted small operators tell what a node
-takes besides its kernel, and a product of matrices in the core's own cache tells how fast
-the machine is at the moment: neighbours on the same processor may slow it down for seconds.
+takes besides its kernel. A product of matrices in the core's own cache and a stream of
+weights from memory tell how fast the machine is at the moment: neighbours on the same
+processor may slow it down for seconds, neighbours on the same memory for minutes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from tensat.runtime.external import external
 from tensat.runtime.messages import Filling, Kernel
 
 
@@ -50,6 +52,11 @@ _ASSORTED = (
 KINDS = len(_ASSORTED)
 """How many kinds of small operators there are."""
 
+_MATRICES, _WIDE = 4, 1024
+
+STREAMED = 4 * _MATRICES * _WIDE * _WIDE
+"""Bytes of weights that the stream reads."""
+
 
 def nothing(threads: int) -> Kernel:
     """Return a model that hands one number on."""
@@ -67,9 +74,28 @@ def uniform(place: int, count: int, threads: int) -> Kernel:
     return _model([_ASSORTED[place]] * count, threads)
 
 
-def pace(threads: int) -> Kernel:
+def product(threads: int) -> Kernel:
     """Return a model that computes for about 0.1 ms, all of it within a core."""
     return _model([_Kind("MatMul", ((64, 256), (256, 256)))], threads)
+
+
+def stream(threads: int) -> Kernel:
+    """Return a model of rows times matrices: it does little but read `STREAMED` bytes."""
+    graph = GraphProto(name="yardstick")
+    row = Filling("row", TensorProto.FLOAT, (1, _WIDE))
+    last = Filling(f"row{_MATRICES - 1}", TensorProto.FLOAT, (1, _WIDE))
+    weights = [
+        Filling(f"weight{place}", TensorProto.FLOAT, (_WIDE, _WIDE))
+        for place in range(_MATRICES)
+    ]
+    for place, weight in enumerate(weights):
+        node = helper.make_node("MatMul", [row.name, weight.name], [f"row{place}"])
+        graph.node.append(node)
+        graph.initializer.append(external(weight))
+    for values, each in ((graph.input, row), (graph.output, last)):
+        value = helper.make_tensor_value_info(each.name, each.onnx_type, each.dims)
+        values.append(value)
+    return _kernel(graph, (row,), tuple(weights), (last,), threads)
 
 
 def _model(kinds: Sequence[_Kind], threads: int) -> Kernel:
@@ -86,11 +112,20 @@ def _model(kinds: Sequence[_Kind], threads: int) -> Kernel:
         helper.make_tensor_value_info(each.name, each.onnx_type, each.dims)
         for each in inputs.values()
     )
+    outputs = (Filling(last, TensorProto.FLOAT, ()),)
+    return _kernel(graph, tuple(inputs.values()), (), outputs, threads)
+
+
+def _kernel(
+    graph: GraphProto,
+    inputs: tuple[Filling, ...],
+    constants: tuple[Filling, ...],
+    outputs: tuple[Filling, ...],
+    threads: int,
+) -> Kernel:
     opset = [helper.make_opsetid("", 13)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=8)
-    outputs = (Filling(last, TensorProto.FLOAT, ()),)
-    given = tuple(inputs.values())
-    return Kernel(model.SerializeToString(), given, (), outputs, threads=threads)
+    return Kernel(model.SerializeToString(), inputs, constants, outputs, threads=threads)
 
 
 def _node(kind: _Kind, place: int) -> NodeProto:

@@ -14,8 +14,10 @@ from tensat.costs.cpu import CpuCosts
 from tensat.costs.roofline import Roofline
 from tensat.costs.source import Argument, Signature
 from tensat.costs.store import CostStore
-from tensat.runtime import Failure, FailureKind, Kernel, Runtime, Timing
+from tensat.runtime import Failure, FailureKind, Kernel, Pace, Runtime, Timing
 from tests.tensat.costs.signatures import F, gather, matmul, relu
+
+USUAL = Pace(product=1e-4, stream=1e-10)
 
 
 class FakeRuntime(Runtime):
@@ -25,6 +27,7 @@ class FakeRuntime(Runtime):
         super().__init__()
         self.answers = list(answers)
         self.asked = 0
+        self.looks = 0
 
     def version(self, timeout: float | None = None) -> str | Failure:
         """Return a version without starting anything."""
@@ -35,6 +38,13 @@ class FakeRuntime(Runtime):
     ) -> dict[str, float] | Failure:
         """Return that nothing better was seen."""
         return dict(known)
+
+    def paces(
+        self, threads: int, seconds: float, between: int, timeout: float | None = None
+    ) -> list[Pace] | Failure:
+        """Return a machine that is undisturbed at first, and later a slow one."""
+        self.looks += 1
+        return [USUAL if self.looks == 1 else Pace(9.0, 9.0)] * 9
 
     def time(self, kernel: Kernel, timeout: float | None = None) -> Timing | Failure:
         """Return the next answer, the last one again and again."""
@@ -301,18 +311,18 @@ def test_given_kernels_are_timed_as_they_are(store: CostStore) -> None:
 
 
 def test_dispatch_is_measured_once(store: CostStore) -> None:
-    """What a node costs besides its kernel is kept like any other cost."""
+    """What a node costs besides its kernel is kept, for the usual pace."""
 
     class Dispatching(FakeRuntime):
         def dispatch(
             self, threads: int, resident: bool, timeout: float | None = None
-        ) -> float | Failure:
+        ) -> tuple[float, Pace] | Failure:
             self.asked += 1
-            return 2e-6
+            return 4e-6, Pace(2 * USUAL.product)
 
     runtime = Dispatching(FAST)
-    assert CpuCosts(store, runtime).dispatch() == 2e-6
-    assert CpuCosts(store, runtime).dispatch() == 2e-6
+    assert CpuCosts(store, runtime).dispatch() == pytest.approx(2e-6)
+    assert CpuCosts(store, runtime).dispatch() == pytest.approx(2e-6)
     assert runtime.asked == 1
 
 
@@ -338,3 +348,25 @@ def test_the_best_pace_is_kept(store: CostStore) -> None:
     later = Paced(FAST)
     CpuCosts(store, later).learn_pace()
     assert later.told == {"product": 2e-4, "memory": 1e-3}
+
+
+def test_costs_are_restated_for_the_usual_pace(store: CostStore) -> None:
+    """Some waiting and some computing, both measured while they were slow."""
+    weights = 1024 * 1024 * 4
+    waiting, computing = weights * 3 * USUAL.stream, 5e-4
+    at = Pace(2 * USUAL.product, 3 * USUAL.stream)
+    runtime = FakeRuntime(Timing(waiting + computing, 0.01, 9, at=at))
+    source = CpuCosts(store, runtime)
+    product = matmul(1, 1024, 1024)
+    expected = waiting / 3 + computing / 2
+    assert source.seconds([product]) == pytest.approx([expected])
+    assert source.restated(product, expected, at) == pytest.approx(waiting + computing)
+    assert source.restated(product, math.inf, at) == math.inf
+
+
+def test_the_usual_pace_is_that_of_the_first_look(store: CostStore) -> None:
+    """Later sources, and later looks at a slower machine, do not change it."""
+    runtime = FakeRuntime(FAST)
+    assert CpuCosts(store, runtime).usual() == USUAL
+    assert CpuCosts(store, runtime).usual() == USUAL
+    assert runtime.looks == 1

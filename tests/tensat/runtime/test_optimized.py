@@ -109,7 +109,8 @@ def test_a_program_is_timed_with_the_pace(
     found = runtime.paced(Program(str(path)), FEEDS, 0.0)
     assert not isinstance(found, Failure), found
     assert len(found) >= 9
-    assert all(seconds > 0 and slowness >= 1 for seconds, slowness in found)
+    assert all(each.seconds > 0 and each.slowness >= 1 for each in found)
+    assert all(0 < each.product < 1 for each in found)
 
 
 def test_constants_among_the_inputs_are_dropped(tmp_path: Path) -> None:
