@@ -32,6 +32,7 @@ from rulesets.families import FAMILIES, family_of
 from rulesets.generate import PROVED, Count, Plan, generate, write
 from rulesets.ground import shape_of
 from rulesets.instantiate import instantiate
+from rulesets.law_file import with_laws
 from rulesets.parallel import BACKENDS, Workers
 from rulesets.rule import Rule
 from rulesets.store import load, parse_file
@@ -122,6 +123,9 @@ def generate_command(
         bool, typer.Option("--widen", help="make each law as wide as it can be; slow")
     ] = False,
     seconds: Annotated[float, typer.Option(help="that one proof may take")] = PROOF,
+    laws_file: Annotated[
+        Path | None, typer.Option("--laws", help="a file of laws to put the result into")
+    ] = None,
 ) -> None:
     """Enumerate terms and keep the proved laws that smaller ones do not derive."""
     with faults():
@@ -133,6 +137,10 @@ def generate_command(
         with _bars() as progress:
             result = generate(plan, derivability().derivable, prove, workers, progress)
         _show_counts(result.counts)
+        if laws_file is not None:
+            before = laws_file.read_text(encoding="utf-8") if laws_file.exists() else ""
+            texts = [text for one in result.laws for text in one.texts]
+            write(laws_file, with_laws(before, family, size, texts))
         console.print(f"{len(result.laws)} laws in {place / 'laws.toml'}")
         console.print(
             f"{len(result.merges)} rules with two roots in {place / 'merges.toml'}"

@@ -3,14 +3,19 @@
 `linear` and `linear-small` are matrices without broadcasting, `batched` stacks of matrices,
 `conv` images and kernels, `norm` softmax and normalizations with quotients, `layout`
 transposes and reshapes of three axes, `elementwise` functions of one element. Families of
-few operators each are in `rulesets.families_narrow` and `rulesets.families_window`.
+few operators each are in `rulesets.families_narrow`, `rulesets.families_window`,
+`rulesets.families_folded` and `rulesets.families_moved`.
 """
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from rulesets.errors import RulesetsError
+from rulesets.families_beside import BESIDE
+from rulesets.families_folded import FOLDED
+from rulesets.families_moved import MOVED
 from rulesets.families_narrow import NARROW
+from rulesets.families_slices import SLICED
 from rulesets.families_window import WINDOWED
 from rulesets.family import Family, Step, splits, step
 from rulesets.ground import Leaf, constant, node
@@ -306,6 +311,10 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             ),
             *NARROW,
             *WINDOWED,
+            *FOLDED,
+            *SLICED,
+            *BESIDE,
+            *MOVED,
         )
     }
 )

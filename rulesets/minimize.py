@@ -15,6 +15,7 @@ from rulesets.errors import RuleError
 from rulesets.law import Law, forms, name_of
 from rulesets.parallel import Workers
 from rulesets.rule import Rule
+from rulesets.rule_text import reversed_text
 from rulesets.store import parse_file
 from rulesets.verify import Verdict, elementwise
 from rulesets.widen import Wide, widen
@@ -116,13 +117,39 @@ def judge(
         return Outcome(equation, "unwritable")
     proved: list[tuple[str, Rule]] = []
     for alternatives in directions:
-        found, why = _widest(alternatives, prove, accept, widening)
+        back, narrow = _back(proved, prove, accept) if widening else (None, False)
+        if back is not None:
+            proved.append(back)
+            continue
+        found, why = _widest(alternatives, prove, accept, widening and not narrow)
         if found is not None:
             proved.append(found)
         elif not proved:  # the way back alone would only make terms larger
             return Outcome(equation, "refused", reason=why)
     texts, rules = zip(*proved, strict=True)
     return Outcome(equation, "kept", Law(name, equation, texts, rules))
+
+
+def _back(
+    proved: Sequence[tuple[str, Rule]], prove: Prove, accept: frozenset[str]
+) -> tuple[tuple[str, Rule] | None, bool]:
+    """The way back of a wide rule, at the price of one proof.
+
+    Returns:
+        The way back, None if it is not proved; and whether it can only be a narrow rule,
+        because the right side has numbers that are computed from those of the left.
+    """
+    if not proved:
+        return None, False
+    turned = reversed_text(proved[0][0])
+    try:
+        better, verdict = proved_text(turned, _parsed(turned), prove)
+    except RuleError:
+        return None, True
+    if verdict.tier not in accept:
+        return None, False
+    better += proof_line(verdict)
+    return (better, _parsed(better)), False
 
 
 def _widest(

@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rulesets.errors import OperatorError, RuleError
-from rulesets.expression import Call, Each, Expression, Number, Parameter, Sequenced, Text
+from rulesets.expression import Parameter
 from rulesets.ground import Ground, Node, subterms
 from rulesets.instantiate import instantiate
 from rulesets.match import Value
+from rulesets.opened import opened
 from rulesets.rule import Rule
+from rulesets.rule_text import replaced, term_text, value_text
 from rulesets.shift import Spot, choices, placed, spots, summed
 from rulesets.store import parse_file
-from rulesets.term import Apply, Literal, Term, Variable
+from rulesets.term import Apply, Term
 from rulesets.verify import Verdict
 
 type Prove = Callable[[Rule], Verdict]
@@ -31,6 +33,7 @@ CLOSED = frozenset({"Output", "Split"})
 """Operators whose attributes tell which part is meant."""
 
 SIGNED = ("const", "positive")
+FIXED_SIZE = r"^dim \?\w+ \d+ = \d+$"
 EQUAL_AXES = r"^dim \?(\w+) \d+ = \(dim \?(\w+) \d+\)$"
 
 
@@ -58,8 +61,11 @@ def widen(found: Wide, prove: Prove) -> Wide:
     """
     if len(found.rule.lhs) > 1 or found.rule.variadic:
         return found
-    opened = _opened(_unconditional(found, prove), prove)
-    return _shifted(_unconditional(_of_equal_shape(opened, prove), prove), prove)
+    stated = _conditions(found.text)
+    found = _unconditional(found, prove)
+    found = _bundled(found, prove) or _lettered(found, stated, prove) or found
+    found = _of_equal_shape(_opened(found, prove), prove)
+    return _shifted(_unconditional(found, prove), prove)
 
 
 def _of_equal_shape(found: Wide, prove: Prove) -> Wide:
@@ -103,12 +109,81 @@ def _conditions(text: str) -> list[str]:
 def _without(text: str, conditions: Sequence[str]) -> str:
     kept = [each for each in _conditions(text) if each not in conditions]
     where = ", ".join(f'"{each}"' for each in kept)
-    text = _replaced(r"^where = \[.*\]$", f"where = [{where}]", text)
+    text = replaced(r"^where = \[.*\]$", f"where = [{where}]", text)
     for condition in conditions:
         if condition.startswith("const"):
             letter = condition.split("?")[1]
             text = text.replace(f'{letter} = "const ', f'{letter} = "')
     return text
+
+
+def _bundled(found: Wide, prove: Prove) -> Wide | None:
+    """With a bundle for all attributes of an operator, where they are equal everywhere."""
+    known = _values(found.rule)
+    if known is None:
+        return None
+    (lhs,), (rhs,) = found.rule.lhs, found.rule.rhs
+    nodes = [*_pairs(lhs, known[0]), *_pairs(rhs, known[1])]
+    best = None
+    for op in dict.fromkeys(one.op for one, _ in _pairs(lhs, known[0])):
+        mine = [(one, node) for one, node in nodes if one.op == op]
+        given = {node.attributes for _, node in mine}
+        if op in CLOSED or len(given) > 1 or len(mine[0][0].attributes) < 2:
+            continue
+        name = next(f"s{k}" for k in range(9) if f"..s{k}" not in found.text)
+        rule = replace(
+            found.rule, lhs=(_bundle(lhs, op, name),), rhs=(_bundle(rhs, op, name),)
+        )
+        text = _restated(found.text, rule, name, "")
+        shown = ", ".join(f"{one} = {value_text(value)}" for one, value in given.pop())
+        text = text.replace(f'{name} = ""', f"{name} = {{ {shown} }}")
+        wider = _tried(text, best or found, prove)
+        if wider is not None:
+            best = _unconditional(wider, prove)
+            (lhs,), (rhs,) = best.rule.lhs, best.rule.rhs
+    return best
+
+
+def _bundle(term: Term, op: str, name: str) -> Term:
+    if not isinstance(term, Apply):
+        return term
+    inner = tuple(_bundle(one, op, name) for one in term.arguments)
+    if term.op != op or term.bundle is not None:
+        return replace(term, arguments=inner)
+    return replace(term, attributes=(), bundle=name, arguments=inner)
+
+
+def _lettered(found: Wide, stated: Sequence[str], prove: Prove) -> Wide | None:
+    """With a variable for every axis, offset and list at once, see `rulesets.opened`.
+
+    Args:
+        found: A proved rule.
+        stated: Conditions of the rule as it was found; with variables, more are needed.
+        prove: The verifier.
+    """
+    missing = [each for each in stated if each not in _conditions(found.text)]
+    found = replace(found, text=_with_condition(found.text, *missing))
+    for one in opened(found.rule):
+        rule = replace(found.rule, lhs=(one.lhs,), rhs=(one.rhs,))
+        text = found.text
+        for name, value in one.values.items():
+            if name not in found.rule.instances[0].attributes:
+                text = _restated(text, rule, name, value)
+        fixed = [each for each in _conditions(text) if re.match(FIXED_SIZE, each)]
+        text = _with_condition(_without(text, fixed), *one.conditions)
+        wider = _tried(text, found, prove)
+        if wider is not None:
+            return _apart(_unconditional(wider, prove), prove)
+    return None
+
+
+def _apart(found: Wide, prove: Prove) -> Wide:
+    """With axes that must differ where it was said which comes first."""
+    for each in _conditions(found.text):
+        if re.match(r"^\?\w+ < \?\w+$", each):
+            text = _with_condition(_without(found.text, [each]), each.replace("<", "!="))
+            found = _tried(text, found, prove) or found
+    return found
 
 
 def _opened(found: Wide, prove: Prove) -> Wide:
@@ -149,7 +224,7 @@ def _places(rule: Rule) -> list[Place]:
         for each, node in _pairs(rule.lhs[0], known[0])
         if each.op not in CLOSED
         for name, value in each.attributes
-        if not isinstance(value, Parameter)
+        if not isinstance(value, Parameter) and each.op != "Slice"
         for at, (other, _) in enumerate(node.attributes)
         if other == name
     ]
@@ -216,7 +291,7 @@ def _summed(found: Wide, prove: Prove) -> Wide:
         if isinstance(each, Node) and "pads" in dict(each.attributes)
     ]
     text = _restated(found.text, rule, names[1], lists[1])
-    text = text.replace(" }]", f", {names[0]} = {_value_text(lists[0])} }}]")
+    text = text.replace(" }]", f", {names[0]} = {value_text(lists[0])} }}]")
     bounds = [f"?{name} >= 0" for name in names]
     return _tried(_with_condition(text, *bounds), found, prove) or found
 
@@ -244,7 +319,7 @@ def _restated(text: str, rule: Rule, name: str, value: Value) -> str:
     """
     sides = {"lhs": rule.lhs, "rhs": rule.rhs}
     for key, (side,) in sides.items():
-        text = _replaced(rf"^{key} = '.*'$", f"{key} = '{term_text(side)}'", text)
+        text = replaced(rf"^{key} = '.*'$", f"{key} = '{term_text(side)}'", text)
     used = set(re.findall(r"\?(\w+)", "".join(map(term_text, rule.lhs))))
     gone = [each for each in _conditions(text) if set(re.findall(r"\?(\w+)", each)) - used]
     text = _without(text, gone)
@@ -252,18 +327,8 @@ def _restated(text: str, rule: Rule, name: str, value: Value) -> str:
     assert found is not None, f"a generated rule has one instance: {text}"
     pairs = re.findall(r'(\w+) = ("[^"]*"|\{[^}]*\}|\[[^\]]*\]|[^,]+)', found[1])
     kept = [f"{one} = {given}" for one, given in pairs if one in used or given[0] == "{"]
-    kept.append(f"{name} = {_value_text(value)}")
+    kept.append(f"{name} = {value_text(value)}")
     return text.replace(found[0], f"instances = [{{ {', '.join(kept)} }}]")
-
-
-def _replaced(pattern: str, line: str, text: str) -> str:
-    return re.sub(pattern, lambda _: line, text, flags=re.MULTILINE)
-
-
-def _value_text(value: Value) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_value_text, value))}]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _tried(text: str, found: Wide, prove: Prove, *, needs: bool = False) -> Wide | None:
@@ -289,49 +354,7 @@ def _tried(text: str, found: Wide, prove: Prove, *, needs: bool = False) -> Wide
 
 
 def _with_condition(text: str, *conditions: str) -> str:
+    if not conditions:
+        return text
     more = ", ".join(f'"{each}"' for each in conditions)
     return text.replace("where = [", f"where = [{more}, ").replace(", ]", "]")
-
-
-# -- texts -------------------------------------------------------------------------------
-
-
-def term_text(term: Term) -> str:
-    """Return a term in the syntax that `rulesets.term` reads."""
-    match term:
-        case Variable(name=name):
-            return f"?{name}"
-        case Literal(value=value):
-            return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-        case Apply():
-            inner = [term_text(each) for each in term.arguments]
-            given = [f"{n}={expression_text(v)}" for n, v in term.attributes]
-            given += [f"..{term.bundle}"] if term.bundle is not None else []
-            head = f"{term.op}[{', '.join(given)}]" if given else term.op
-            label = f"?{term.label}:" if term.label is not None else ""
-            return f"{label}({' '.join([head, *inner])})"
-    raise AssertionError(f"{term} has no text here")
-
-
-def expression_text(value: Expression | Each) -> str:
-    """Return an expression in the syntax that `rulesets.term` reads."""
-    match value:
-        case Number(value=number):
-            return str(number)
-        case Text(value=text):
-            return f'"{text}"'
-        case Parameter(name=name, each=each):
-            return f"?{name}{'...' if each else ''}"
-        case Sequenced(items=items):
-            return f"[{', '.join(map(expression_text, items))}]"
-        case Call(function=function, arguments=arguments):
-            return f"({' '.join([function, *map(expression_text, arguments)])})"
-    raise AssertionError(f"{value} has no text here")
-
-
-def tables(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each ``[[rule]]`` table of a file."""
-    for part in re.split(r"^(?=\[\[rule\]\])", text, flags=re.MULTILINE):
-        name = re.search(r'^name\s*=\s*"([^"]*)"', part, re.MULTILINE)
-        if name is not None:
-            yield name[1], part
