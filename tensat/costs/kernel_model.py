@@ -43,6 +43,8 @@ _COLD = 128 << 20  # distinct weights where arithmetic hides most of their traff
 _BUSY = 4e-3  # seconds of arithmetic in one run that are enough
 _LONGEST = 40e-3  # seconds of one run that are too many
 _FEW = 8  # copies without weights
+# Of their own results they would make denormal or infinite numbers after some copies.
+_DRIFTING = frozenset({"Pow", "Exp"})
 _IR_VERSION = 10
 
 
@@ -244,7 +246,9 @@ def _attribute(name: str, value: object) -> AttributeProto:
 
 
 def _linked(signature: Signature) -> int:
-    """Return which argument has the type of the first result; -1 if none has."""
+    """Return which argument can be the first result; -1 if none has its type."""
+    if signature.op in _DRIFTING:
+        return -1
     wanted = (signature.outputs[0].dtype, signature.outputs[0].dims)
     for place, argument in enumerate(signature.present):
         if not argument.constant and (argument.dtype, argument.dims) == wanted:

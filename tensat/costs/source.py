@@ -22,6 +22,13 @@ Progress = Callable[[int, int], None]
 PRICED_OPSET = 23
 """Costs are asked for operators of this opset: those of others run the same kernels."""
 
+_OTHER_KERNELS = {"AveragePool": 19}
+"""From which opset on an operator has another kernel than before.
+
+AveragePool of opset 19 got dilations, and ONNX Runtime 1.32 a kernel for them that takes 5
+to 9 times as long, dilated or not.
+"""
+
 FREE_OPERATORS = frozenset({"Input", "Constant", "Output"})
 """Names for what exists anyway; using it takes no time."""
 
@@ -29,6 +36,17 @@ VIEW_OPERATORS = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flat
 """Operators after which the same bytes are read under another shape."""
 
 _WIDTHS = {"bool": 1, "string": 16, "bfloat16": 2, "unknown": 4}
+
+
+def priced_opset(operator: str, opset: int) -> int:
+    """Return the opset in which the cost of an operator is asked for.
+
+    Args:
+        operator: Canonical name.
+        opset: The version that the model has.
+    """
+    changed = _OTHER_KERNELS.get(operator, 0)
+    return changed - 1 if opset < changed else PRICED_OPSET
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from rulesets.size import Poly, evaluate
 from rulesets.tensor import Tensor
 from tensat.costs.source import (
     FREE_OPERATORS,
-    PRICED_OPSET,
     Argument,
     Signature,
+    priced_opset,
 )
 from tensat.egraph.encode import ABSENT
 from tensat.egraph.engine import ENodeRow
@@ -58,7 +58,8 @@ def question(
         values = () if operator == "Opaque" else evaluated(attributes, sizes)
     except SizeError:
         return UNKNOWN_SECONDS if original else math.inf
-    return Signature(operator, values, arguments, results, PRICED_OPSET)
+    version = priced_opset(operator, opset)
+    return Signature(operator, values, arguments, results, version)
 
 
 def expressible(

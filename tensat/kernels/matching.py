@@ -9,7 +9,7 @@ from itertools import islice
 
 from rulesets.errors import SizeError
 from rulesets.tensor import Tensor
-from tensat.costs.source import PRICED_OPSET, Argument, Signature
+from tensat.costs.source import Argument, Signature, priced_opset
 from tensat.egraph.encode import ABSENT
 from tensat.egraph.engine import ENodeRow
 from tensat.egraph.price import concrete, handle_of_row, operator_of, question
@@ -103,7 +103,7 @@ class Matcher:
             attributes,
             application.inputs,
             application.outputs,
-            PRICED_OPSET,
+            priced_opset(application.op, self.opset),
         )
 
     def operator(self, row: ENodeRow) -> str:

@@ -3,7 +3,8 @@
 A standard node is asked for by its canonical operator, as the optimizer would ask: both
 share their measurements. A node of the runtime's own domains is asked for as that node.
 All others depend on more than types and sizes (control flow, loops over data, quantized
-numbers, denormal numbers): they are asked for by a digest of all that they hold.
+numbers, denormal numbers): they are asked for by a digest of all that they hold. A Softmax
+over masked numbers is one of them: its exponentials are denormal, or would be.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from onnx import AttributeProto, NodeProto
 from rulesets.errors import OperatorError
 from rulesets.ops import OPERATORS, complete
 from rulesets.tensor import Tensor
-from tensat.costs.source import PRICED_OPSET, Argument, Signature
+from tensat.costs.source import PRICED_OPSET, Argument, Signature, priced_opset
 from tensat.onnx_forms import OnnxCall, Operand, Raised, lower, raise_call
 from tensat.profiling.running_graph import RunningGraph, bodies, captured
 
 AS_IS = "as-is:"
 """Begins the operators of signatures that do not tell what to time."""
+
+_EXPONENTIAL = frozenset({"Softmax", "LogSoftmax"})
+_STEEP = 87.0  # e to minus that is hardly a normal number
 
 _SMALLEST = float(np.finfo(np.float32).tiny)
 _FLOATS = frozenset({"float32", "float16", "bfloat16", "float64"})
@@ -37,7 +41,7 @@ def question(graph: RunningGraph, node: NodeProto) -> Signature | None:
     names = (*node.input, *captured(node), *node.output)
     if any(name and argument(graph, name) is None for name in names):
         return None
-    if not any(True for _ in bodies(node)) and not _has_denormals(graph, node):
+    if not any(True for _ in bodies(node)) and not _by_value(graph, node):
         asked = _foreign(graph, node) if node.domain else _standard(graph, node)
         if asked is not None:
             return asked
@@ -79,10 +83,11 @@ def _standard(graph: RunningGraph, node: NodeProto) -> Signature | None:
     inputs = tuple(argument(graph, node.input[place]) for place in raised.operands)
     types = tuple(Tensor(each.dtype, each.dims) for each in inputs if each is not None)
     outputs = tuple(found for name in node.output if (found := argument(graph, name)))
-    asked = Signature(raised.name, _completed(raised), inputs, outputs, PRICED_OPSET)
+    opset = priced_opset(raised.name, graph.opsets.get("", 1))
+    asked = Signature(raised.name, _completed(raised), inputs, outputs, opset)
     results = tuple(Tensor(each.dtype, each.dims) for each in outputs)
     given = dict(asked.attributes)
-    if lower(raised.name, given, types, results, PRICED_OPSET) is None:  # type: ignore[arg-type]
+    if lower(raised.name, given, types, results, opset) is None:  # type: ignore[arg-type]
         return None
     return asked
 
@@ -159,8 +164,12 @@ def _plain(attribute: AttributeProto) -> object:
     return None
 
 
-def _has_denormals(graph: RunningGraph, node: NodeProto) -> bool:
-    """Whether a node reads or writes numbers that processors compute with by microcode."""
+def _by_value(graph: RunningGraph, node: NodeProto) -> bool:
+    """Whether a node meets numbers that processors compute with by microcode."""
+    if node.op_type in _EXPONENTIAL and not node.domain:
+        seen = graph.observed.get(node.input[0])
+        if seen is not None and seen.span > _STEEP:
+            return True
     return any(_denormals(graph, name) for name in (*node.input, *node.output))
 
 

@@ -109,11 +109,13 @@ class Observed:
         dims: Sizes; None for what is no tensor.
         denormals: How many float32 numbers are too small to be normal ones; processors
             compute with them by microcode.
+        span: Difference of the largest and the smallest float32 number; 0 for other types.
     """
 
     dtype: str
     dims: tuple[int, ...] | None
     denormals: int = 0
+    span: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,8 +262,15 @@ def _exposing(program: Program, names: Sequence[str]) -> tuple[Any, list[str]]:
 def _observed(value: object) -> Observed:
     if isinstance(value, np.ndarray):
         dims = tuple(map(int, value.shape))
-        return Observed(value.dtype.name, dims, _denormals(value))
+        return Observed(value.dtype.name, dims, _denormals(value), _span(value))
     return Observed(type(value).__name__, None)
+
+
+def _span(value: np.ndarray) -> float:
+    if value.dtype != np.float32 or not value.size:
+        return 0.0
+    low, high = float(value.min()), float(value.max())
+    return high - low if low < high else 0.0
 
 
 def _denormals(value: np.ndarray) -> int:

@@ -6,7 +6,8 @@ import onnx
 import pytest
 
 from tensat.costs.kernel_model import kernel
-from tests.tensat.costs.signatures import gather, matmul, relu
+from tensat.costs.source import Argument, Signature
+from tests.tensat.costs.signatures import F, gather, matmul, relu
 
 
 def test_weights_are_distinct_and_larger_than_a_cache() -> None:
@@ -52,3 +53,13 @@ def test_an_expensive_kernel_is_not_repeated() -> None:
     made = kernel(relu(64), 64e-3, 0.01, 1)
     assert made is not None
     assert made.copies == 1
+
+
+def test_copies_of_a_power_do_not_feed_one_another() -> None:
+    """Squared eight times, numbers below 1 would be denormal."""
+    x, power = Argument(F, (4, 8)), Argument(F, (), True, 2.0)
+    made = kernel(Signature("Pow", (), (x, power), (x,), 17), 1e-6, 0.01, 1)
+    assert made is not None
+    graph = onnx.load_model_from_string(made.model).graph
+    assert made.copies == len(graph.node) == 8
+    assert {node.input[0] for node in graph.node} == {made.inputs[0].name}

@@ -17,7 +17,7 @@ from tensat.costs.store import CostStore
 from tensat.profiling.as_is import AsIs
 from tensat.profiling.question import AS_IS, question
 from tensat.profiling.running_graph import RunningGraph, running_graph
-from tensat.runtime import Feeds, Program, Runtime
+from tensat.runtime import Feeds, Level, Program, Runtime
 from tests.tensat.profiling.graphs import Arrays, branch, random, save, value
 
 F = "float32"
@@ -106,6 +106,7 @@ LSTM = helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=3)
 SEQUENCE = {"x": random(4, 1, 8)}
 CELLS = {"w": random(1, 12, 8), "r": random(1, 12, 3)}
 TINY = np.full((8, 8), 1e-40, np.float32)
+MASKED = {"x": np.where(random(4, 8) > 0, np.float32(-1e9), np.float32(0.5))}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,10 @@ TINY = np.full((8, 8), 1e-40, np.float32)
         pytest.param(
             [helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": TINY}, X, "MatMul",
             id="denormal weights",
+        ),
+        pytest.param(
+            [helper.make_node("Softmax", ["x"], ["y"], axis=-1)], {}, MASKED, "Softmax",
+            id="masked scores",
         ),
         pytest.param(
             [helper.make_node("NonZero", ["x"], ["y"])], {}, X, "NonZero", id="data",
@@ -169,3 +174,17 @@ def test_what_is_no_tensor_is_not_asked_for(runtime: Runtime, tmp_path: Path) ->
     ]
     graph = _graph(runtime, tmp_path, nodes, {"i": np.array(1)})
     assert [question(graph, node) for node in graph.nodes] == [None, None]
+
+
+@pytest.mark.parametrize(("opset", "asked"), [(17, 18), (19, PRICED_OPSET)])
+def test_an_average_pool_is_asked_for_as_the_kernel_that_it_is(
+    runtime: Runtime, tmp_path: Path, opset: int, asked: int
+) -> None:
+    """From opset 19 on it has another one, whether it has dilations or not."""
+    x = random(1, 3, 8, 8)
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3, 3])
+    output = helper.make_empty_tensor_value_info("y")
+    path = save(tmp_path, [node], ([value("x", *x.shape)], [output]), {}, opset)
+    program = Program(str(path), Level.EXTENDED)
+    graph = running_graph(runtime, program, {"x": x}, tmp_path / "running.onnx")
+    assert [(each.op, each.opset) for each in _asked(graph)] == [("AveragePool", asked)]
