@@ -61,8 +61,18 @@ def measure(
     threads: Annotated[int, typer.Option(help="threads that compute")] = 1,
     target: Annotated[
         str,
-        typer.Option(metavar="portable|ort-cpu", help="what will be optimized for"),
+        typer.Option(
+            metavar="portable|ort-cpu|ort-cuda", help="what will be optimized for"
+        ),
     ] = "portable",
+    cost: Annotated[
+        str,
+        typer.Option(
+            metavar="cpu|cuda",
+            help="what is measured; default: the device of the target",
+            show_default=False,
+        ),
+    ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="measure what no plan needs, too")
     ] = False,
@@ -80,6 +90,7 @@ def measure(
         options = Options(
             input_shapes=parse_input_shapes(input_shape or []),
             seconds=seconds,
+            cost=cost,
             cost_db=cost_db or default_path(),
             target=target,
             measure_all=everything,

@@ -63,8 +63,13 @@ def _options(
         int, typer.Option(help="e-nodes at which the e-graph stops")
     ] = 50_000,
     cost: Annotated[
-        str, typer.Option(metavar="cpu|cuda|table|roofline", help="where costs come from")
-    ] = "cpu",
+        str,
+        typer.Option(
+            metavar="cpu|cuda|table|roofline",
+            help="where costs come from; default: the device of the target",
+            show_default=False,
+        ),
+    ] = "",
     cost_db: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="measured costs; default: user's cache"),
@@ -90,7 +95,9 @@ def _options(
     for_target: Annotated[
         str,
         typer.Option(
-            "--target", metavar="portable|ort-cpu", help="what the result is to run on"
+            "--target",
+            metavar="portable|ort-cpu|ort-cuda",
+            help="what the result is to run on",
         ),
     ] = "portable",
     seed: Annotated[int, typer.Option(help="for random inputs and the solver")] = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -31,21 +32,19 @@ def target(
         from tensat.target import fit, this_machine
 
         with Runtime() as runtime:
-            here = this_machine(runtime)
-        found = fit(model, here)
+            found = fit(model, partial(this_machine, runtime))
     if not quiet:
         made = found.target
         if made is None:
             typer.echo("made for: any machine")
         else:
             typer.echo(
-                f"made for: {made.name}, blocks of {made.block} channels, "
-                f"ONNX Runtime {made.runtime}, {made.processor}"
+                f"made for: {made.name}, {made.kind}, ONNX Runtime {made.runtime}, "
+                f"{made.processor}"
             )
-        typer.echo(
-            f"here: {here.name}, blocks of {here.block or 'no'} channels, "
-            f"ONNX Runtime {here.runtime}, {here.processor}"
-        )
+        here = found.here
+        facts = [here.kind, f"ONNX Runtime {here.runtime}"] if here.runtime else []
+        typer.echo(", ".join([f"here: {here.name}", *facts, here.processor]))
         typer.echo(f"fits: {f'no, {found.misfit}' if found.misfit else 'yes'}")
     if found.load is None:
         typer.echo(f"load: nothing, {found.trouble}", err=quiet)

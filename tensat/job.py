@@ -21,26 +21,38 @@ from rulesets.rule import Rule
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.check.guard import Verdict, judge
 from tensat.cost_sources import cost_source, counts_of
+from tensat.costs.cuda import Gpu
 from tensat.costs.source import CostSource
+from tensat.cuda.nhwc import as_standard, is_last
 from tensat.denormals import flush_denormals
 from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError, InternalError, UnsoundRuleError
 from tensat.fold import fold
 from tensat.improve import Aim, Budget, Plan, improve
 from tensat.kernels.emit import Decoded
-from tensat.kernels.machine import ALL_FUSIONS, block_size, cpu_machine
+from tensat.kernels.machine import (
+    ALL_FUSIONS,
+    block_size,
+    cpu_machine,
+    cuda_machine,
+)
+from tensat.kernels.nhwc_ops import CUDA_FUSIONS
 from tensat.model.graph import OPAQUE, Graph
 from tensat.model.onnx_export import to_model
 from tensat.model.onnx_write import write
-from tensat.options import ORT_CPU, Options
+from tensat.options import ORT_CPU, ORT_CUDA, ROOFLINE, Options
 from tensat.report import Report, summarize
 from tensat.runtime import Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Clock
-from tensat.target import check_portable, stamp, this_machine
-
-CUDA = "cuda"
-"""The cost source of a device that races are not run on."""
+from tensat.target import (
+    Target,
+    check_portable,
+    for_gpu,
+    gpu_for,
+    stamp,
+    this_machine,
+)
 
 SAME = 1e-6
 """Relative difference below which two predicted costs are one."""
@@ -59,25 +71,29 @@ class Candidate:
     Attributes:
         model: The model.
         denormals: How many numbers of its weights became zero.
-        targeted: How many kernels of it only this machine's runtime knows.
-        block: Channels in a block of such kernels, once it is accepted.
+        targeted: How many kernels of it only the runtime of one kind of machine knows.
+        made_for: That machine, once it is accepted.
+        checked: The same for the processor of this machine, where the model is for another
+            device; None for the model itself.
     """
 
     model: ir.Model
     denormals: int = 0
     targeted: int = 0
-    block: int = 0
+    made_for: Target | None = None
+    checked: ir.Model | None = None
 
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing of it."""
         found = []
         if self.denormals:
             found.append(f"{self.denormals} denormal numbers in weights became zero")
-        if self.targeted:
-            found.append(
-                f"{self.targeted} kernels are ONNX Runtime's own, for blocks of "
-                f"{self.block} channels: the result is for this kind of machine"
-            )
+        if self.made_for is not None:
+            kind = f"ONNX Runtime's own, for {self.made_for.kind}"
+            where = "this kind of machine"
+            if self.checked is not None:
+                where = f"{self.made_for.processor}; it was checked in standard operators"
+            found.append(f"{self.targeted} kernels are {kind}: the result is for {where}")
         return tuple(found)
 
 
@@ -137,13 +153,14 @@ class Job:
             feeds, path = inputs.feeds(self.options.seed), str(self.path)
             sizes = bind_sizes(self.graph, inputs.shapes, path, feeds, self.runtime)
         try:
-            plan = self._improve(sizes)
+            plan, gpu = self._improve(sizes)
             candidates = self._candidates(plan)
         except (ExecutionError, ExtractionError, InternalError, UnsoundRuleError) as error:
             return self._keep(f"The original is kept: {error}", inputs)
-        return self._decide(candidates, plan, inputs)
+        return self._decide(candidates, plan, inputs, gpu)
 
-    def _improve(self, sizes: dict[str, int]) -> Plan:
+    def _improve(self, sizes: dict[str, int]) -> tuple[Plan, Gpu | None]:
+        """What was found, and the GPU that it is for, if it is for one."""
         options = self.options
         limits = Limits(
             options.max_nodes,
@@ -152,18 +169,23 @@ class Job:
             options.multi_iterations,
         )
         budget = Budget(limits, options.seconds * 0.5, options.seconds * 0.25, options.seed)
-        aim = self._aim(sizes)
         with self._costs() as source:
-            return improve(self.graph, self.rules, source, aim, budget, self.clock)
+            gpu = gpu_for(options.target, getattr(source, "setting", None))
+            aim = self._aim(sizes, gpu)
+            plan = improve(self.graph, self.rules, source, aim, budget, self.clock)
+            return plan, gpu
 
-    def _aim(self, sizes: dict[str, int]) -> Aim:
-        """What the result is for: the kernels of this machine, or operators as they are."""
+    def _aim(self, sizes: dict[str, int], gpu: Gpu | None) -> Aim:
+        """What the result is for: the kernels of a machine, or operators as they are."""
+        every = self.options.measure_all
+        if gpu is not None:
+            machine = cuda_machine(targeted=self.options.target == ORT_CUDA)
+            return Aim(sizes, machine, CUDA_FUSIONS, cuda_machine(), every)
         targeted = self.options.target == ORT_CPU
-        if self.options.cost in {"roofline", CUDA} and not targeted:
+        if self.options.cost == ROOFLINE and not targeted:
             return Aim(sizes)
         block = block_size(self.runtime)
         machine = cpu_machine(block, targeted=targeted)
-        every = self.options.measure_all
         return Aim(sizes, machine, ALL_FUSIONS, cpu_machine(block), every)
 
     @contextmanager
@@ -194,16 +216,27 @@ class Job:
         folded = fold(decoded.graph, self.runtime, decoded.constants)
         flushed = flush_denormals(folded.graph)
         model = to_model(flushed.graph)
-        return Candidate(model, flushed.numbers, decoded.targeted)
+        if self.options.target != ORT_CUDA:
+            return Candidate(model, flushed.numbers, decoded.targeted)
+        # Whatever else lies channels-last is standard, and runs everywhere.
+        targeted = sum(map(is_last, model.graph))
+        checked = as_standard(model) if targeted else None
+        return Candidate(model, flushed.numbers, targeted, checked=checked)
 
-    def _decide(self, candidates: list[Candidate], plan: Plan, inputs: Inputs) -> Outcome:
+    def _decide(
+        self,
+        candidates: list[Candidate],
+        plan: Plan,
+        inputs: Inputs,
+        gpu: Gpu | None = None,
+    ) -> Outcome:
         """The first candidate that is valid, equal and faster, else the original."""
         refused: tuple[Candidate, Verdict] | None = None
+        # Races are run on the processor: they say nothing about another device.
+        measure = self.options.measure and gpu is None
         for candidate in candidates:
-            if not self._promising(candidate, plan):
+            if not self._promising(candidate, plan, measure=measure):
                 continue
-            # Races are run on the processor: they say nothing about another device.
-            measure = self.options.measure and self.options.cost != CUDA
             verdict = self._judge(candidate, inputs, measure=measure)
             if verdict.accepted:
                 reason = f"Improved: {verdict.text}."
@@ -216,13 +249,10 @@ class Job:
                 if portable and not self._judge(portable, inputs, measure=False).accepted:
                     portable = None
                 if candidate.targeted:
-                    here = this_machine(self.runtime)
+                    here = for_gpu(gpu) if gpu else this_machine(self.runtime)
                     twin = portable.model if portable else None
-                    candidate = replace(
-                        candidate,
-                        model=stamp(candidate.model, twin, here),
-                        block=here.block,
-                    )
+                    stamped = stamp(candidate.model, twin, here)
+                    candidate = replace(candidate, model=stamped, made_for=here)
                 return self._outcome(
                     reason, inputs, plan, verdict, candidate, True, portable
                 )
@@ -238,14 +268,14 @@ class Job:
     def _judge(self, candidate: Candidate, inputs: Inputs, *, measure: bool) -> Verdict:
         with self.clock.stage("check"):
             target = self.folder / "candidate.onnx"
-            write(candidate.model, target)
+            write(candidate.checked or candidate.model, target)
             seeds = range(self.options.seed, self.options.seed + 3)
             return judge(
                 self.runtime, str(self.path), str(target), [inputs.feeds(seed) for seed in
                 seeds], measure=measure, threads=self.options.threads,
             )  # fmt: skip
 
-    def _promising(self, candidate: Candidate, plan: Plan) -> bool:
+    def _promising(self, candidate: Candidate, plan: Plan, *, measure: bool) -> bool:
         """Whether a candidate is worth checking.
 
         It is if it is predicted to be faster by more than nothing; if it is to be timed, by
@@ -253,7 +283,7 @@ class Job:
         besides its kernel is not predicted, and neither is what denormal weights cost.
         """
         gain = plan.original_seconds - plan.seconds
-        timed = self.options.measure and plan.original_seconds > SMALL
+        timed = measure and plan.original_seconds > SMALL
         if candidate.denormals or gain > plan.original_seconds * (
             VISIBLE if timed else SAME
         ):

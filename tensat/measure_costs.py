@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
+from tensat.errors import UsageError
 from tensat.model.onnx_read import ModelLike
 from tensat.optimize import optimize
-from tensat.options import Options
+from tensat.options import CPU, CUDA, Options
 from tensat.stages import Progress
+
+DEVICES = (CPU, CUDA)
+"""Cost sources that measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +50,19 @@ def measure_costs(
 
     Args:
         model: See `optimize`; it is not changed.
-        options: How; the costs are those of this machine, whatever they say.
+        options: How; the costs are ``cpu`` or ``cuda``.
         progress: Told what happens.
 
     Raises:
         ModelError: The model cannot be read or is invalid.
-        UsageError: An option makes no sense for this model, or the database is refused.
+        UsageError: An option makes no sense for this model, the database is refused, or
+            there is no such device; or the costs are not those of a device.
     """
+    if options.cost not in DEVICES:
+        possible = ", ".join(DEVICES)
+        raise UsageError(f"cost {options.cost!r} is not measured; possible: {possible}")
     start = time.monotonic()
-    used = replace(options, cost="cpu", cost_table=None, measure=False)
-    result = optimize(model, used, progress=progress)
+    result = optimize(model, replace(options, measure=False), progress=progress)
     costs = result.report.costs
     known, measured, unsteady, refused, scaled, estimated = (
         int(costs.get(name, 0))

@@ -2,24 +2,32 @@
 
 A model that holds ONNX Runtime's own operators on blocked tensors says so in its metadata.
 On a machine with other blocks it would load and give wrong numbers, so it is checked
-first; beside it lies the same in standard operators, which runs everywhere.
+first; beside it lies the same in standard operators, which runs everywhere. One with
+channels-last convolutions loads on a GPU only, and was chosen under the costs of one kind.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import onnx_ir as ir
 
 from tensat.costs.cpu import device_name
-from tensat.errors import InternalError, ModelError, TargetError
+from tensat.costs.cuda import Gpu, gpu_of, this_gpu
+from tensat.costs.store import Setting
+from tensat.cuda.provider import recommended
+from tensat.errors import InternalError, ModelError, TargetError, UsageError
+from tensat.kernels.kernel import Layout
 from tensat.kernels.machine import block_size
 from tensat.model.onnx_read import read
 from tensat.model.onnx_write import write
+from tensat.options import ORT_CPU, ORT_CUDA
 from tensat.runtime import Failure, Runtime
 
 PREFIX = "tensat.target."
@@ -34,10 +42,13 @@ class Target:
 
     Attributes:
         name: As the option names it, such as `ort-cpu`.
-        block: Channels in a block.
-        runtime: The runtime's version.
-        processor: The processor on which it was made.
+        block: Channels in a block; 0 where nothing is blocked.
+        runtime: The runtime's version; "" where there is none.
+        processor: The processor or GPU for which it was made; why there is none.
         portable: Digest of the same model in standard operators; "" if there is none.
+        layout: How tensors lie that are not plain.
+        options: Of the session under which its kernels were measured, as JSON; "" for the
+            runtime's defaults.
     """
 
     name: str
@@ -45,6 +56,15 @@ class Target:
     runtime: str
     processor: str
     portable: str = ""
+    layout: str = ""
+    options: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What is particular about the model, for people."""
+        if self.name == ORT_CUDA:
+            return f"{self.layout or Layout.CHANNELS_LAST} convolutions"
+        return f"blocks of {self.block or 'no'} channels"
 
     def entries(self) -> dict[str, str]:
         """Return it as entries of a model's metadata."""
@@ -54,6 +74,8 @@ class Target:
             f"{PREFIX}runtime": self.runtime,
             f"{PREFIX}processor": self.processor,
             f"{PREFIX}portable": self.portable,
+            f"{PREFIX}layout": str(self.layout),
+            f"{PREFIX}options": self.options,
         }
 
 
@@ -85,7 +107,7 @@ def target_of(model: ir.Model) -> Target | None:
     found = model.metadata_props
     if f"{PREFIX}name" not in found:
         return None
-    names = ("name", "runtime", "processor", "portable")
+    names = ("name", "runtime", "processor", "portable", "layout", "options")
     texts = {name: found.get(f"{PREFIX}{name}", "") for name in names}
     block = found.get(f"{PREFIX}block", "")
     if not block.isdecimal():
@@ -96,16 +118,46 @@ def target_of(model: ir.Model) -> Target | None:
     return Target(block=int(block), **texts)
 
 
-def this_machine(runtime: Runtime, name: str = "ort-cpu") -> Target:
+def this_machine(runtime: Runtime, name: str = ORT_CPU) -> Target:
     """Return what a model made on this machine is for.
 
     Args:
         runtime: Asked for its version and for the channels in a block.
-        name: Of the target.
+        name: Of the target; of one for GPUs the first GPU is asked instead.
     """
+    if name == ORT_CUDA:
+        try:
+            return for_gpu(this_gpu())
+        except UsageError as error:
+            return Target(name, 0, "", f"no GPU: {error}")
     version = runtime.version()
     text = "" if isinstance(version, Failure) else version
-    return Target(name, block_size(runtime), text, device_name())
+    return Target(name, block_size(runtime), text, device_name(), "", Layout.BLOCKED)
+
+
+def for_gpu(gpu: Gpu) -> Target:
+    """Return what a model is for that was made with the costs of a GPU."""
+    options = json.dumps(recommended(gpu.settings), sort_keys=True)
+    return Target(ORT_CUDA, 0, gpu.onnxruntime, gpu.name, "", Layout.CHANNELS_LAST, options)
+
+
+def gpu_for(name: str, setting: Setting | None) -> Gpu | None:
+    """Return the GPU whose costs are used, None for those of something else.
+
+    Args:
+        name: Of the target.
+        setting: Where the costs were measured; None for estimates.
+
+    Raises:
+        UsageError: They are of another kind of device than the target.
+    """
+    gpu = gpu_of(setting)
+    if (name == ORT_CUDA and gpu is None) or (name == ORT_CPU and gpu is not None):
+        wanted = "a GPU" if name == ORT_CUDA else "a processor"
+        raise UsageError(
+            f"target {name!r} needs costs of {wanted}; these were measured on '{setting}'"
+        )
+    return gpu
 
 
 def stamp(model: ir.Model, portable: ir.Model | None, here: Target) -> ir.Model:
@@ -117,7 +169,7 @@ def stamp(model: ir.Model, portable: ir.Model | None, here: Target) -> ir.Model:
         here: The machine that it was made for.
     """
     twin = "" if portable is None else digest(portable)
-    entries = Target(here.name, here.block, here.runtime, here.processor, twin).entries()
+    entries = replace(here, portable=twin).entries()
     return ir.Model(
         model.graph,
         ir_version=model.ir_version,
@@ -169,7 +221,7 @@ def refuse_targeted(model: ir.Model, path: str | os.PathLike[str] | None = None)
     twin = "its portable form" if path is None else f"'{portable_path(path)}'"
     raise ModelError(
         f"{'the model' if path is None else f"'{path}'"} was made for {target.name} with "
-        f"blocks of {target.block} channels and cannot be optimized again; optimize {twin}"
+        f"{target.kind} and cannot be optimized again; optimize {twin}"
     )
 
 
@@ -178,10 +230,13 @@ def misfit(target: Target, here: Target) -> str:
 
     Blocks of another size give wrong numbers without an error. The operators on blocks are
     no public interface of the runtime, so another release may read them in another way;
-    patches of one release do not count.
+    patches of one release do not count. On a GPU nothing would be wrong, but what is fast
+    depends on its compute capability.
     """
     if target.name != here.name:
         return f"it was made for {target.name}, this is {here.name}"
+    if target.name == ORT_CUDA and _capability(target) != _capability(here):
+        return f"it was made for {target.processor}, here is {here.processor}"
     if target.block != here.block:
         return (
             f"it was made for blocks of {target.block} channels, here they have "
@@ -195,18 +250,19 @@ def misfit(target: Target, here: Target) -> str:
     return ""
 
 
-def fit(path: str | os.PathLike[str], here: Target) -> Fit:
+def fit(path: str | os.PathLike[str], machine: Callable[[str], Target]) -> Fit:
     """Return whether a file is for a machine, and which file to load there.
 
     Args:
         path: An ONNX model, made by us or not.
-        here: The machine.
+        machine: Of the name of a target: what the machine is for it.
 
     Raises:
         ModelError: The file cannot be read.
     """
     path = Path(path)
     target = target_of(read(path))
+    here = machine(ORT_CPU if target is None else target.name)
     reason = "" if target is None else misfit(target, here)
     if target is None or not reason:
         return Fit(target, here, "", path)
@@ -223,7 +279,7 @@ def runnable(path: str | os.PathLike[str]) -> Path:
         TargetError: The model is for another machine and its portable form is missing.
     """
     with Runtime() as runtime:
-        found = fit(path, this_machine(runtime))
+        found = fit(path, partial(this_machine, runtime))
     if found.load is None:
         raise TargetError(f"'{path}' does not run here: {found.misfit}; {found.trouble}")
     return found.load
@@ -293,6 +349,11 @@ def _trouble(twin: Path, target: Target) -> str:
     if digest(read(twin)) != target.portable:
         return f"'{twin}' is not the portable form that it was made with"
     return ""
+
+
+def _capability(target: Target) -> str:
+    """Return the compute capability, which a GPU's name ends with."""
+    return target.processor.rpartition(" compute ")[2]
 
 
 def _release(version: str) -> tuple[str, ...]:

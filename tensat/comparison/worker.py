@@ -25,7 +25,7 @@ from tensat.comparison.row import Row
 from tensat.comparison.search import Found, Task, original_row, run_task
 from tensat.cost_sources import cost_source
 from tensat.costs.source import CostSource
-from tensat.errors import ExecutionError
+from tensat.errors import ExecutionError, UsageError
 from tensat.fold import fold
 from tensat.model.graph import Graph
 from tensat.model.onnx_export import to_model
@@ -86,6 +86,7 @@ def ask(request: Request) -> Iterator[Answer]:
 
     Raises:
         ExecutionError: The worker ended before its work did.
+        UsageError: The costs that are asked for cannot be had.
     """
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     command = [sys.executable, "-c", f"from {__name__} import main; main()"]
@@ -105,11 +106,14 @@ def ask(request: Request) -> Iterator[Answer]:
             process.stdin.close()
             for done in range(wanted):
                 try:
-                    yield pickle.load(process.stdout)
+                    answer = pickle.load(process.stdout)
                 except EOFError:
                     raise ExecutionError(
                         f"the process that searches ended after {done} of {wanted} rows"
                     ) from None
+                if isinstance(answer, UsageError):
+                    raise answer
+                yield answer
         finally:
             process.kill()
 
@@ -119,8 +123,12 @@ def main() -> None:
     request: Request = pickle.load(sys.stdin.buffer)
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else prints must not get between the rows
-    for answer in answers(request, fork=hasattr(os, "fork")):
-        pickle.dump(answer, target)
+    try:
+        for answer in answers(request, fork=hasattr(os, "fork")):
+            pickle.dump(answer, target)
+            target.flush()
+    except UsageError as error:
+        pickle.dump(error, target)
         target.flush()
 
 

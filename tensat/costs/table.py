@@ -4,7 +4,8 @@ What the table does not hold is estimated by the roofline, multiplied by how far
 roofline is off for the table's own costs of the same operator; `counts` and `unknown` tell
 how much of an answer that was. Kernels of the runtime's own domains are not estimated where
 the table holds no cost of that domain: its device may have no such layout, or its costs
-were measured without such fusions.
+were measured without such fusions. For `NhwcConv`, a layout in a domain of many kernels,
+the table must hold costs of that operator itself.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tensat.costs.source import FREE_OPERATORS, Progress, Signature
 from tensat.costs.store import Record, Setting
 from tensat.errors import UsageError
 
+_LAYOUTS = frozenset({"com.microsoft:NhwcConv"})
 _KNOWN, _REFUSED, _SCALED, _ESTIMATED = "known", "refused", "scaled", "estimated"
 
 
@@ -151,8 +153,11 @@ class TableCosts:
 
 
 def _domain(operator: str) -> str:
-    """The domain in a name such as `com.microsoft:Gelu`; empty for ONNX's own."""
-    return operator.rpartition(":")[0]
+    """The domain in a name such as `com.microsoft:Gelu`; empty for ONNX's own.
+
+    A layout is as good as a domain.
+    """
+    return operator if operator in _LAYOUTS else operator.rpartition(":")[0]
 
 
 def choose(costs: Costs, threads: int, path: str | Path) -> Setting:

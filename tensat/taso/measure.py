@@ -21,12 +21,11 @@ from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError
 from tensat.extension import own_operators
 from tensat.improve import Aim, Budget, Plan, improve
-from tensat.job import CUDA
 from tensat.kernels.machine import ALL_FUSIONS, block_size, cpu_machine
 from tensat.model.graph import CONSTANT, INPUT, Graph
 from tensat.model.onnx_import import to_graph
 from tensat.model.onnx_write import write
-from tensat.options import Options
+from tensat.options import CUDA, ROOFLINE, Options
 from tensat.report import summarize
 from tensat.runtime import Failure, Program, Runtime
 from tensat.sizes import bind_sizes
@@ -85,7 +84,7 @@ def aim_of(options: Options, runtime: Runtime, sizes: Mapping[str, int]) -> Aim:
         runtime: Where operators run.
         sizes: Value of each symbolic dimension.
     """
-    if options.cost in {"roofline", CUDA}:
+    if options.cost in {ROOFLINE, CUDA}:
         return Aim(sizes)
     return Aim(sizes, cpu_machine(block_size(runtime)), ALL_FUSIONS)
 

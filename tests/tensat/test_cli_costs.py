@@ -110,6 +110,16 @@ def test_a_user_without_costs() -> None:
         pytest.param(("export", "a.sqlite"), "is a database", id="export over itself"),
         pytest.param(("export", "x", "--threads", "7"), "no such costs", id="no setting"),
         pytest.param(("measure", "x", "--target", "y"), "'y' is unknown", id="target"),
+        pytest.param(
+            ("measure", "x", "--cost", "roofline"),
+            "cost 'roofline' is not measured; possible: cpu, cuda",
+            id="estimates",
+        ),
+        pytest.param(
+            ("measure", "x", "--cost", "cuda", "--target", "ort-cpu"),
+            "target 'ort-cpu' with cost 'cuda'",
+            id="two devices",
+        ),
         pytest.param(("clear",), "Either --all, or --device", id="clear what"),
         pytest.param(("clear", "--all", "--threads", "1"), "Either --all", id="clear both"),
         pytest.param(("clear", "--device", "x"), "has no such costs", id="clear nothing"),

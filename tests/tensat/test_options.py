@@ -35,6 +35,29 @@ def test_bad_values_are_refused(given: dict[str, Any], text: str) -> None:
         Options(**given)
 
 
+@pytest.mark.parametrize(
+    ("target", "cost", "possible"),
+    [
+        ("ort-cuda", "cpu", "cuda, table"),
+        ("ort-cuda", "roofline", "cuda, table"),
+        ("ort-cpu", "cuda", "cpu, table, roofline"),
+    ],
+)
+def test_a_target_needs_costs_of_its_device(target: str, cost: str, possible: str) -> None:
+    """Costs of another device say nothing of its layouts."""
+    text = f"target '{target}' with cost '{cost}': .*; possible: {possible}$"
+    with pytest.raises(UsageError, match=text):
+        Options(target=target, cost=cost)
+
+
+@pytest.mark.parametrize(
+    ("target", "cost"), [("portable", "cpu"), ("ort-cpu", "cpu"), ("ort-cuda", "cuda")]
+)
+def test_the_cost_is_that_of_the_target(target: str, cost: str) -> None:
+    """Unless another one is asked for."""
+    assert Options(target=target).cost == cost
+
+
 @pytest.mark.parametrize("cost", COSTS)
 def test_good_values_are_kept(cost: str) -> None:
     """An option is what was given."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,10 @@ from onnx import TensorProto, helper, numpy_helper
 from typer.testing import CliRunner
 
 from tensat.cli_target import add_target_command
-from tensat.errors import InternalError, ModelError, TargetError
+from tensat.costs.cuda import Gpu
+from tensat.costs.store import Setting
+from tensat.cuda.provider import Settings
+from tensat.errors import InternalError, ModelError, TargetError, UsageError
 from tensat.model.onnx_read import read
 from tensat.model.onnx_write import write
 from tensat.runtime import Runtime
@@ -24,6 +29,8 @@ from tensat.target import (
     check_portable,
     digest,
     fit,
+    for_gpu,
+    gpu_for,
     misfit,
     portable_path,
     refuse_targeted,
@@ -139,9 +146,9 @@ def test_what_keeps_a_model_from_running(there: Target, reason: str) -> None:
 def test_the_file_to_load(files: Path) -> None:
     """The model where it fits, its portable form elsewhere, any other model everywhere."""
     other = replace(HERE, block=8)
-    assert fit(files, HERE).load == files
-    assert fit(files, other).load == portable_path(files)
-    assert fit(portable_path(files), other).load == portable_path(files)
+    assert fit(files, lambda _: HERE).load == files
+    assert fit(files, lambda _: other).load == portable_path(files)
+    assert fit(portable_path(files), lambda _: other).load == portable_path(files)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +165,10 @@ def test_a_portable_form_that_is_not_there(
     """Where the model does not fit, nothing is loaded in its place."""
     assert callable(damage)
     damage(portable_path(files))
-    found = fit(files, replace(HERE, block=8))
+    found = fit(files, lambda _: replace(HERE, block=8))
     assert found.load is None
     assert trouble in found.trouble
-    assert fit(files, HERE).load == files
+    assert fit(files, lambda _: HERE).load == files
 
 
 def test_this_machine_is_asked(tmp_path: Path) -> None:
@@ -183,6 +190,83 @@ def test_nothing_runs(files: Path) -> None:
     portable_path(files).unlink()
     with pytest.raises(TargetError, match=r"does not run here: .*blocks of 7.*is missing"):
         runnable(files)
+
+
+# ---------------------------------------------------------------------------- on a GPU
+GPU = for_gpu(Gpu("a GPU compute 9.0", "1.31.1", Settings()))
+
+
+def test_a_model_for_a_gpu_says_so(tmp_path: Path) -> None:
+    """Layout, GPU, version and the options under which it was measured come back."""
+    save(_model("Sigmoid"), _model(), tmp_path / "a.onnx", GPU)
+    model = read(tmp_path / "a.onnx")
+    assert target_of(model) == replace(GPU, portable=digest(_model()))
+    assert model.metadata_props[f"{PREFIX}layout"] == "channels-last"
+    assert model.metadata_props[f"{PREFIX}processor"] == "a GPU compute 9.0"
+    assert json.loads(model.metadata_props[f"{PREFIX}options"])["use_tf32"] == "0"
+    with pytest.raises(ModelError, match="ort-cuda with channels-last convolutions and"):
+        refuse_targeted(model)
+
+
+@pytest.mark.parametrize(
+    ("there", "reason"),
+    [
+        (GPU, ""),
+        (replace(GPU, runtime="1.31.0"), ""),
+        (replace(GPU, processor="its sister compute 9.0"), ""),
+        (replace(GPU, options=""), ""),
+        (replace(GPU, processor="old compute 8.0"), "here is old compute 8.0"),
+        (replace(GPU, runtime="1.30.0"), "for ONNX Runtime 1.31.1, here is 1.30.0"),
+        (Target("ort-cuda", 0, "", "no GPU: none found"), "here is no GPU: none found"),
+        (HERE, "made for ort-cuda, this is ort-cpu"),
+    ],
+    ids=["same", "patch", "sister", "options", "older", "release", "none", "processor"],
+)
+def test_what_keeps_a_model_from_a_gpu(there: Target, reason: str) -> None:
+    """Compute capability and the runtime's release must agree."""
+    assert misfit(GPU, there).endswith(reason)
+    assert bool(misfit(GPU, there)) == bool(reason)
+
+
+def test_the_gpu_is_asked_for_a_model_that_needs_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only then; where there is none, the portable form is loaded and the text says why."""
+    asked: list[str] = []
+
+    def no_gpu() -> Gpu:
+        asked.append("gpu")
+        raise UsageError("costs of CUDA need a GPU; the driver finds none")
+
+    monkeypatch.setattr("tensat.target.this_gpu", no_gpu)
+    save(_model("Sigmoid"), _model(), tmp_path / "a.onnx", GPU)
+    with Runtime() as runtime:
+        machine = partial(this_machine, runtime)
+        assert fit(portable_path(tmp_path / "a.onnx"), machine).misfit == ""
+        assert asked == []
+        found = fit(tmp_path / "a.onnx", machine)
+    assert found.misfit.endswith("here is no GPU: costs of CUDA need a GPU; the driver "
+                                 "finds none")  # fmt: skip
+    assert found.load == portable_path(tmp_path / "a.onnx")
+
+
+def test_costs_and_target_are_of_one_device() -> None:
+    """Costs of a processor say nothing of layouts on a GPU, and the other way round."""
+    processor = Setting("a processor", "onnxruntime 1.32.0 CPU, single kernels 4", 1)
+    gpu = Setting(
+        "a GPU compute 9.0",
+        "onnxruntime 1.31.1 CUDA 13.0 driver 13.0, tf32 off, NCHW, exhaustive, "
+        "ORT_DISABLE_ALL, kernels 1",
+        1,
+    )
+    assert gpu_for("ort-cuda", gpu) == gpu_for("portable", gpu) == Gpu(
+        "a GPU compute 9.0", "1.31.1", Settings()
+    )  # fmt: skip
+    assert gpu_for("ort-cpu", processor) is gpu_for("portable", None) is None
+    with pytest.raises(UsageError, match=r"'ort-cuda' needs costs of a GPU; .* 'a proc"):
+        gpu_for("ort-cuda", processor)
+    with pytest.raises(UsageError, match=r"'ort-cpu' needs costs of a proc.* 'a GPU"):
+        gpu_for("ort-cpu", gpu)
 
 
 # ------------------------------------------------------------------ what is not done
@@ -261,6 +345,21 @@ def test_the_command_for_a_model_of_another_machine(app: typer.Typer, files: Pat
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "is missing" in result.stderr
+
+
+def test_the_command_for_a_model_of_a_gpu(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The GPU of this machine is what it is compared with."""
+    path = tmp_path / "a.onnx"
+    gpu = Gpu("a GPU compute 9.0", "1.31.4", Settings())
+    monkeypatch.setattr("tensat.target.this_gpu", lambda: gpu)
+    save(_model("Sigmoid"), _model(), path, GPU)
+    result = CliRunner().invoke(app, ["target", str(path)])
+    assert result.exit_code == 0, result.output
+    made = "ort-cuda, channels-last convolutions, ONNX Runtime"
+    assert f"made for: {made} 1.31.1, a GPU compute 9.0" in result.stdout
+    assert f"here: {made} 1.31.4, a GPU compute 9.0" in result.stdout
 
 
 def test_the_command_for_any_other_model(app: typer.Typer, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tensat.costs.cost import Origin
 from tensat.costs.cuda import CudaCosts
 from tensat.costs.source import Argument, Signature
 from tensat.costs.store import CostStore
+from tensat.cuda.bench import LocalBench
 from tensat.cuda.cupy_device import CupyDevice, open_device
 from tensat.cuda.nhwc import channels_last
 from tensat.cuda.provider import PROVIDER, Settings, provider_options
@@ -45,9 +46,9 @@ def test_operators_are_measured_and_compared(device: CupyDevice) -> None:
         Signature("Transpose", (("perm", (1, 0)),), (x,), (Argument(F, (512, 64)),), 21),
     ]
     with CostStore.in_memory() as store:
-        source = CudaCosts(store, device)
+        source = CudaCosts(store, LocalBench(device))
         costs = source.costs(asked)
-        known = CudaCosts(store, device).costs(asked)
+        known = CudaCosts(store, LocalBench(device)).costs(asked)
     assert {cost.origin for cost in costs} == {Origin.MEASURED}, source.troubles
     assert {cost.origin for cost in known} == {Origin.KNOWN}
     assert {check.signature for check in source.checks} == set(asked)
