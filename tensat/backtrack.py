@@ -90,7 +90,7 @@ class Backtracked:
         applied: Rules on the way from the original to the best graph.
     """
 
-    decoded: Decoded
+    decoded: Decoded = field(repr=False)
     seconds: float
     original_seconds: float
     stop: str

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from rulesets.errors import OperatorError, RulesetsError
+from rulesets.errors import MissingLibraryError, OperatorError, RulesetsError
 from rulesets.ops import Operator, extended, operators_of
 from rulesets.rule import Rule
 from rulesets.store import parse_file
@@ -78,14 +78,12 @@ def _parsed(path: Path) -> tuple[Rule, ...]:
 
 def _proved(rule: Rule) -> Rule:
     """Return a rule with its verdict."""
+    from rulesets.verify import verify
+
     try:
-        from rulesets.verify import verify
-    except ImportError as error:
-        raise UsageError(
-            "own rules are proved before use, which needs z3; "
-            "install it with pip install 'tensat[verify]'"
-        ) from error
-    verdict = verify(rule, seconds=SECONDS)
+        verdict = verify(rule, seconds=SECONDS)
+    except MissingLibraryError as error:
+        raise UsageError(f"own rules are proved before use; {error}") from error
     if verdict.tier != "all-sizes":
         why = verdict.counterexample or verdict.reason
         raise UsageError(f"rule {rule.name!r} is {verdict.tier}, not proved: {why}")

@@ -114,7 +114,7 @@ def _facts(report: Report, explanation: Explanation) -> list[list[str]]:
     facts = [
         ["nodes", f"{report.before.nodes} → {best.nodes}", "as ONNX writes them"],
         _times("predicted", report.before, best, "predicted_seconds"),
-        _times("measured", report.before, best, "measured_seconds"),
+        _times("measured", report.before, best, "measured_seconds", report.ratio),
         ["weights", f"{_bytes(report.before.bytes)} → {_bytes(best.bytes)}", ""],
     ]
     if saturation:
@@ -135,12 +135,20 @@ def _facts(report: Report, explanation: Explanation) -> list[list[str]]:
     return facts
 
 
-def _times(title: str, before: ModelSummary, after: ModelSummary, key: str) -> list[str]:
+def _times(
+    title: str,
+    before: ModelSummary,
+    after: ModelSummary,
+    key: str,
+    ratio: float | None = None,
+) -> list[str]:
+    """Title, both times and their ratio, where that of pairs of runs is not known."""
     old, new = getattr(before, key), getattr(after, key)
     if old is None or new is None:
         return [title, _time(old), "" if old is None else "the original alone"]
-    ratio = f"{old / new:.2f} times faster" if new > 0 else ""
-    return [title, f"{_time(old)} → {_time(new)}", ratio]
+    ratio = ratio or (old / new if new > 0 else None)
+    remark = "" if ratio is None else f"{ratio:.2f} times faster"
+    return [title, f"{_time(old)} → {_time(new)}", remark]
 
 
 def _time(seconds: float | None) -> str:

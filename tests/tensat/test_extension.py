@@ -107,6 +107,21 @@ def test_without_the_operator_the_rule_is_an_error(folder: Path) -> None:
         own_rules([folder / "softsign.toml"], ())
 
 
+def test_without_z3_own_rules_are_an_error(folder: Path) -> None:
+    """One line says what to install; no rule is used without a proof."""
+    blocked = "import sys; sys.modules['z3'] = None; from tensat.cli import main; main()"
+    own = ("--operators", "softsign.py", "--rules", "softsign.toml")
+    found = subprocess.run(
+        [sys.executable, "-c", blocked, "explain", "model.onnx", *own],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2
+    assert "own rules are proved before use" in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("lhs", "rhs", "shape", "message"),
     [

@@ -41,6 +41,15 @@ def test_changes() -> None:
     assert text.rstrip().endswith("One sentence.")
 
 
+@pytest.mark.parametrize(("improved", "shown"), [(True, "1.90x"), (False, "2.00x")])
+def test_the_ratio_of_pairs_of_runs(improved: bool, shown: str) -> None:
+    """It is the one that the sentence names; a refused candidate's says nothing here."""
+    console = Console(file=StringIO(), width=100)
+    console.print(render(Report(improved, "", BEFORE, AFTER, ratio=1.9)))
+    assert isinstance(console.file, StringIO)
+    assert _row(console.file.getvalue(), "measured")[-1] == shown
+
+
 def test_nothing_changed() -> None:
     """No operator rows, and no changes in the sums."""
     text = _text(BEFORE, BEFORE, improved=False)

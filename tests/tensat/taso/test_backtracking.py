@@ -64,6 +64,7 @@ def test_the_budget_bounds_what_is_found(budget: int, left: int) -> None:
     assert graph.backtracked is not None
     assert graph.backtracked.taken <= budget
     assert (graph.backtracked.stop == "budget") is (budget < 1000)
+    assert len(repr(graph.backtracked)) < 2000
 
 
 @pytest.mark.parametrize(("alpha", "found"), [(1.0, False), (2.0, True)], ids=str)
