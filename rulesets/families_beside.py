@@ -5,11 +5,13 @@ As in `rulesets.families_slices`: one family for each thing that something moves
 length one that may come and go, `padded-twice` paddings of paddings.
 """
 
+import operator
 from collections.abc import Iterator
 
 from rulesets.families_narrow import (
     ADD,
     ARITHMETIC,
+    DIV,
     MUL,
     OTHERS,
     SIZES,
@@ -19,6 +21,7 @@ from rulesets.families_narrow import (
     N,
     leaves,
 )
+from rulesets.families_slices import each
 from rulesets.family import Binary, Family, Step, Unary, step
 from rulesets.ground import Leaf
 from rulesets.size import symbol
@@ -27,6 +30,9 @@ from rulesets.tensor import Shape
 B = symbol("b")
 STACK, STACKS = {**SIZES, "b": 5}, {**OTHERS, "b": 4}
 TURN, BACK = step("Transpose", perm=(1, 2, 0)), step("Transpose", perm=(2, 0, 1))
+ORDERED = (SUB, DIV)
+SPREAD = (*leaves("x", 1, M, 1), *leaves("y", 1, M, K))
+ONES = (*leaves("x", 1, M, K, N), *leaves("c", 1, N), *leaves("s", 1))
 REDUCE = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin")
 
 
@@ -36,11 +42,6 @@ def _family(name: str, given: tuple[Leaf, ...], unary: Unary, binary: Binary) ->
 
 def _none(*_: Shape) -> Iterator[Step]:
     yield from ()
-
-
-def _even(a: Shape, b: Shape) -> Iterator[Step]:
-    if a == b:
-        yield from ARITHMETIC
 
 
 # -- transposes --------------------------------------------------------------------------
@@ -76,11 +77,8 @@ def _folded(shape: Shape) -> Iterator[Step]:
         yield step("Reshape", shape=(M * K,))
 
 
-def _folded_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if a == b or b == ():
-        yield from ARITHMETIC
-    if a == () and b:
-        yield from (SUB, step("Div"))
+def _even_or_single(a: Shape, b: Shape) -> bool:
+    return a == b or b == ()
 
 
 def _spread(shape: Shape) -> Iterator[Step]:
@@ -88,11 +86,12 @@ def _spread(shape: Shape) -> Iterator[Step]:
         yield step("Expand", shape=(M, K))
 
 
-def _spread_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if b == (M, K) and a in ((M, 1), (M, K)):
-        yield from ARITHMETIC
-    if a == (M, K) and b == (M, 1):
-        yield from (SUB, step("Div"))
+def _spreads(a: Shape, b: Shape) -> bool:
+    return b == (M, K) and a in ((M, 1), (M, K))
+
+
+def _spreads_second(a: Shape, b: Shape) -> bool:
+    return a == (M, K) and b in ((M, 1), (M, K))
 
 
 def _spread_twice(shape: Shape) -> Iterator[Step]:
@@ -118,16 +117,17 @@ def _ones(shape: Shape) -> Iterator[Step]:
         yield step("Reshape", shape=(1, 1, N))
     if shape == ():
         yield step("Reshape", shape=(1, 1, 1))
-    if shape in ((1,), (1, 1)):
-        yield step("Reshape", shape=())
 
 
-def _ones_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    small = ((N,), (1, 1, N), (), (1,), (1, 1), (1, 1, 1))
-    if a == (M, K, N) and b in small:
-        yield from ARITHMETIC
-    if b == (M, K, N) and a in small:
-        yield from (SUB, step("Div"))
+SMALL = ((N,), (1, 1, N), (), (1, 1, 1))
+
+
+def _small_second(a: Shape, b: Shape) -> bool:
+    return a == (M, K, N) and b in SMALL
+
+
+def _small_first(a: Shape, b: Shape) -> bool:
+    return b == (M, K, N) and a in SMALL
 
 
 def _single_turned(shape: Shape) -> Iterator[Step]:
@@ -178,33 +178,23 @@ def _single_masked(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 BESIDE: tuple[Family, ...] = (
-    _family("turned-even", leaves("x", 2, M, K, N), _turned, _even),
+    *each("turned-even", ARITHMETIC, leaves("x", 2, M, K, N), _turned, operator.eq),
     _family("turned-rows", leaves("x", 1, M, K, N), _turned_rows, _none),
     _family("turned-softmax", leaves("x", 1, M, K, N), _turned_softmax, _none),
     _family("turned-one", leaves("x", 1, M, 1, K), _turned_one, _none),
-    _family(
-        "folded-even", (*leaves("x", 2, M, K), *leaves("s", 1)), _folded, _folded_binary
+    *each(
+        "folded-even",
+        ARITHMETIC,
+        (*leaves("x", 2, M, K), *leaves("s", 1)),
+        _folded,
+        _even_or_single,
     ),
-    _family(
-        "spread-even",
-        (*leaves("x", 1, M, 1), *leaves("y", 1, M, K)),
-        _spread,
-        _spread_binary,
-    ),
+    *each("spread-even", ARITHMETIC, SPREAD, _spread, _spreads),
+    *each("spread-second", ORDERED, SPREAD, _spread, _spreads_second),
     _family("spread-twice", leaves("x", 1, M, 1), _spread_twice, _none),
     _family("padded-twice", leaves("x", 1, M, K), _padded, _none),
-    _family(
-        "ones-even",
-        (
-            *leaves("x", 1, M, K, N),
-            *leaves("c", 1, N),
-            *leaves("s", 1),
-            *leaves("u", 1, 1),
-            *leaves("v", 1, 1, 1),
-        ),
-        _ones,
-        _ones_binary,
-    ),
+    *each("ones-second", ARITHMETIC, ONES, _ones, _small_second),
+    *each("ones-first", ORDERED, ONES, _ones, _small_first),
     _family("single-turned", leaves("x", 1, 1, M, K, N), _single_turned, _none),
     _family("single-out", leaves("x", 1, M, K, 1, N), _single_turned, _none),
     _family("single-second", leaves("x", 1, M, 1, K, N), _single_turned, _none),

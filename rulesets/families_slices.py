@@ -4,7 +4,8 @@ Sizes of axes that are cut are numbers, because an offset into a symbolic size c
 outside; proofs say later that only the offsets matter.
 """
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 
 from rulesets.families_narrow import (
     ADD,
@@ -34,7 +35,8 @@ def cut(axis: int, start: int, end: int) -> Step:
     return step("Slice", starts=(start,), ends=(end,), axes=(axis,), steps=(1,))
 
 
-def _family(name: str, given: tuple[Leaf, ...], unary: Unary, binary: Binary) -> Family:
+def narrow(name: str, given: tuple[Leaf, ...], unary: Unary, binary: Binary) -> Family:
+    """Return a family of real values at the usual sizes."""
     return Family(name, given, SIZES, OTHERS, unary, binary, exact=False, largest=5.0)
 
 
@@ -107,14 +109,33 @@ def _off_joined(a: Shape, b: Shape) -> Iterator[Step]:
 # -- elements ----------------------------------------------------------------------------
 
 
-def _even(a: Shape, b: Shape) -> Iterator[Step]:
-    if a == b:
-        yield from ARITHMETIC
+def _spread(a: Shape, b: Shape) -> bool:
+    return len(a) == 2 and len(b) == 1 and b[0] == a[1]
 
 
-def _spread(a: Shape, b: Shape) -> Iterator[Step]:
-    if len(a) == 2 and len(b) == 1 and b[0] == a[1]:
-        yield from ARITHMETIC
+def each(
+    name: str,
+    operators: Iterable[Step],
+    given: tuple[Leaf, ...],
+    unary: Unary,
+    fits: Callable[[Shape, Shape], bool],
+) -> Iterator[Family]:
+    """Yield a family for each binary operator, so that only its own laws are looked at.
+
+    Args:
+        name: The beginning of the families' names.
+        operators: The operators.
+        given: Leaves.
+        unary: The steps for one tensor.
+        fits: Whether the operator applies to two tensors.
+    """
+    for one in operators:
+
+        def binary(a: Shape, b: Shape, one: Step = one) -> Iterator[Step]:
+            if fits(a, b):
+                yield one
+
+        yield narrow(f"{name}-{one.op.lower()}", given, unary, binary)
 
 
 # -- what moves --------------------------------------------------------------------------
@@ -168,62 +189,63 @@ def _layer(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 SLICED: tuple[Family, ...] = (
-    _family("cut-whole", leaves("x", 1, M, LONG), _whole, _none),
-    _family("cut-cut", leaves("x", 1, M, LONG), _cuts, _next_to),
-    _family(
+    narrow("cut-whole", leaves("x", 1, M, LONG), _whole, _none),
+    narrow("cut-cut", leaves("x", 1, M, LONG), _cuts, _next_to),
+    narrow(
         "cut-joined",
         (*leaves("x", 1, M, PART), *leaves("y", 1, M, 12)),
         _ends,
         _ends_joined,
     ),
-    _family(
+    narrow(
         "cut-beside",
         (*leaves("x", 1, LONG, M), *leaves("y", 1, LONG, K)),
         _once(0),
         _off_joined,
     ),
-    _family("cut-function", leaves("x", 1, M, LONG), _and(_once(1), *FUNCTIONS), _none),
-    _family("cut-even", leaves("x", 2, M, LONG), _once(1), _even),
-    _family(
+    narrow("cut-function", leaves("x", 1, M, LONG), _and(_once(1), *FUNCTIONS), _none),
+    *each("cut-even", ARITHMETIC, leaves("x", 2, M, LONG), _once(1), operator.eq),
+    *each(
         "cut-spread",
+        ARITHMETIC,
         (*leaves("x", 1, PART, LONG), *leaves("c", 1, LONG)),
         lambda shape: _once(0, 1)(shape) if len(shape) > 1 else _once(0)(shape),
         _spread,
     ),
-    _family("cut-turned", leaves("x", 1, M, LONG, K), _turned, _none),
-    _family("cut-folded", leaves("x", 1, M, LONG, 12), _folded, _none),
-    _family("cut-unfolded", leaves("x", 1, M, 12), _unfolded, _none),
-    _family(
+    narrow("cut-turned", leaves("x", 1, M, LONG, K), _turned, _none),
+    narrow("cut-folded", leaves("x", 1, M, LONG, 12), _folded, _none),
+    narrow("cut-unfolded", leaves("x", 1, M, 12), _unfolded, _none),
+    narrow(
         "cut-rows",
         (*leaves("x", 1, M, LONG, K), *leaves("w", 1, K, N)),
         _once(1),
         _product,
     ),
-    _family(
+    narrow(
         "cut-batched-rows",
         (*leaves("x", 1, M, LONG, K), *leaves("y", 1, M, K, N)),
         _once(1),
         _product,
     ),
-    _family(
+    narrow(
         "cut-columns",
         (*leaves("x", 1, M, N, K), *leaves("w", 1, K, LONG)),
         lambda shape: _once(len(shape) - 1)(shape),
         _product,
     ),
-    _family(
+    narrow(
         "cut-channels",
         (*leaves("x", 1, M, K, 4, PART), *leaves("w", 1, LONG, K, 2, 3)),
         _kernels,
         _image,
     ),
-    _family(
+    narrow(
         "cut-layer",
         (*leaves("x", 1, M, LONG, K), *leaves("g", 1, K)),
         _once(1),
         _layer,
     ),
-    _family(
+    narrow(
         "cut-softmax",
         leaves("x", 1, M, LONG, K),
         _and(_once(1), step("Softmax", axis=2)),

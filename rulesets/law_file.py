@@ -43,7 +43,7 @@ def with_laws(text: str, family: str, size: int, laws: Iterable[str]) -> str:
 def sections_of(text: str) -> dict[str, str]:
     """Return the text of each family's section, in their order."""
     found = list(_SECTION.finditer(text))
-    ends = [*(each.start() for each in found[1:]), len(text)]
+    ends = [each.start() for each in found[1:]] + [len(text)][: len(found)]
     return {
         each[1]: text[each.start() : end].strip() + "\n"
         for each, end in zip(found, ends, strict=True)

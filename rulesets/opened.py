@@ -62,6 +62,7 @@ def opened(rule: Rule) -> Iterator[Opened]:
     """
     yield from _opened(rule, frozenset())
     yield from _opened(rule, frozenset({"steps"}))
+    yield from _opened(rule, AXES)
 
 
 def _opened(rule: Rule, closed: frozenset[str]) -> Iterator[Opened]:
@@ -295,7 +296,10 @@ class _Left:
     # -- conditions ----------------------------------------------------------------------
 
     def conditions(self) -> Iterator[str]:
-        """Yield what is true of the variables at the instance."""
+        """Yield what is true of the variables at the instance.
+
+        What is more likely an accident comes first: conditions are dropped in this order.
+        """
         yield from self._on_offsets()
         yield from self._on_lists()
         yield from self._prefixes()
@@ -305,19 +309,20 @@ class _Left:
         numbers = [
             one for one in self._named("axes") if isinstance(self.values[one.name], int)
         ]
-        for one, other in product(numbers, repeat=2):
-            if self.values[one.name] < self.values[other.name]:  # type: ignore[operator]
-                yield f"?{one.name} < ?{other.name}"
-        for one, tensor in product(numbers, self._tensors()):
+        ranks = {one: self._at_instance(Call("rank", (one,))) for one in self._tensors()}
+        largest = [one for one in ranks if ranks[one] == max(ranks.values())]  # type: ignore[type-var]
+        for one, tensor in product(numbers, largest):
             for behind in (1, 2):
                 text = f"(- (rank ?{tensor.name}) {behind})"
-                rank = self._at_instance(Call("rank", (tensor,)))
-                if rank == self.values[one.name] + behind:  # type: ignore[operator]
+                if ranks[tensor] == self.values[one.name] + behind:  # type: ignore[operator]
                     yield f"?{one.name} = {text}"
         for first, second in combinations(self._dims(), 2):
             same_axis = first.arguments[1] == second.arguments[1]
             if same_axis and self._at_instance(first) == self._at_instance(second):
                 yield f"{_shown(first)[1:-1]} = {_shown(second)}"
+        for one, other in product(numbers, repeat=2):
+            if self.values[one.name] < self.values[other.name]:  # type: ignore[operator]
+                yield f"?{one.name} < ?{other.name}"
 
     def _on_offsets(self) -> Iterator[str]:
         offsets = self._named("starts", "ends")

@@ -63,7 +63,8 @@ def widen(found: Wide, prove: Prove) -> Wide:
         return found
     stated = _conditions(found.text)
     found = _unconditional(found, prove)
-    found = _bundled(found, prove) or _lettered(found, stated, prove) or found
+    found = _bundled(found, prove) or found
+    found = _lettered(found, stated, prove) or found
     found = _of_equal_shape(_opened(found, prove), prove)
     return _shifted(_unconditional(found, prove), prove)
 
