@@ -54,6 +54,16 @@ class Cost:
         return 0.0 if math.isinf(self.seconds) else spread + (self.pace - 1) / 2
 
 
+def mean_of(first: Cost, second: Cost) -> Cost:
+    """Return the mean of two measurements of one kernel, by their numbers of runs.
+
+    The spread is that of the wider one.
+    """
+    runs = first.runs + second.runs
+    seconds = (first.seconds * first.runs + second.seconds * second.runs) / runs
+    return Cost(seconds, second.origin, max(first.spread, second.spread), "", runs)
+
+
 def by_turns(
     signatures: Sequence[Signature], estimate: Callable[[Signature], float]
 ) -> list[Signature]:

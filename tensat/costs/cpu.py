@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tensat.costs.cost import Cost, Origin, by_turns
+from tensat.costs.cost import Cost, Origin, by_turns, mean_of
 from tensat.costs.demand import demand
 from tensat.costs.kernel_model import FOOTPRINT, kernel
 from tensat.costs.representative import representative
@@ -42,6 +42,7 @@ _PASSES = 4  # times that a kernel is measured at most
 _DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
 _PACES = {"product": "Pace of a product", "memory": "Pace of memory"}
 _USUAL = ("Usual product", "Usual stream")
+_MEASURED = (Origin.KNOWN, Origin.MEASURED, Origin.UNSTEADY)
 _LOOK = 1.0  # seconds to find out the usual pace
 _PATIENCE = 30.0  # seconds for one kernel
 _TOO_BIG = 2 << 30  # bytes: such an operator is estimated, never timed
@@ -133,6 +134,35 @@ class CpuCosts:
         if progress is not None:
             progress(len(distinct), len(distinct))
         return [found[signature] for signature in asked]
+
+    def refine(
+        self,
+        signatures: Sequence[Signature],
+        times: int,
+        given: Mapping[Signature, Kernel] | None = None,
+    ) -> list[Cost]:
+        """Measure once more what a close decision depends on; return the better costs.
+
+        All in turn, in new sessions each time; the mean of all measurements is kept, those
+        of more runs counting more. What cannot be measured keeps its cost.
+
+        Args:
+            signatures: May contain duplicates.
+            times: How often each is measured.
+            given: What to time for signatures that do not tell it themselves.
+        """
+        given = given or {}
+        asked = [s if s in given else representative(s) for s in signatures]
+        found = self._lookup(list(dict.fromkeys(asked)), given)
+        for _ in range(times):
+            for signature, before in found.items():
+                if before.origin not in _MEASURED or math.isinf(before.seconds):
+                    continue
+                cost = self._time(signature, None, given.get(signature))
+                if cost is not None and cost.origin is Origin.MEASURED:
+                    found[signature] = mean_of(before, cost)
+                    self._keep(signature, found[signature])
+        return self.costs(signatures, None, None, given)
 
     def known(self, signatures: Sequence[Signature]) -> list[float | None]:
         """Return the costs that need no measuring, None for the others."""
@@ -293,11 +323,10 @@ class CpuCosts:
         self, distinct: Sequence[Signature], found: dict[Signature, Cost]
     ) -> None:
         """Scale the estimates of what was not timed by what was."""
-        measured = (Origin.KNOWN, Origin.MEASURED, Origin.UNSTEADY)
         scales = scales_of(
             (signature.op, cost.seconds, self._roofline.estimate(signature))
             for signature, cost in found.items()
-            if cost.origin in measured
+            if cost.origin in _MEASURED
         )
         for signature in distinct:
             if signature not in found:

@@ -370,3 +370,27 @@ def test_the_usual_pace_is_that_of_the_first_look(store: CostStore) -> None:
     assert CpuCosts(store, runtime).usual() == USUAL
     assert CpuCosts(store, runtime).usual() == USUAL
     assert runtime.looks == 1
+
+
+def test_close_costs_are_measured_again_in_turn(store: CostStore) -> None:
+    """The mean by runs is kept; a disturbed repetition does not count."""
+    answers = [Timing(2e-6, 0.01, 10), Timing(8e-6, 0.02, 10), Timing(5e-6, 0.03, 20)]
+    disturbed = Timing(9e-3, 0.9, 10)
+    runtime = FakeRuntime(*answers, disturbed)
+    source = CpuCosts(store, runtime)
+    assert source.seconds([relu(3), relu(4)]) == [8e-6, 2e-6]
+    refined = source.refine([relu(3), relu(3), relu(4)], 1)
+    assert [cost.seconds for cost in refined] == pytest.approx([6e-6, 6e-6, 2e-6])
+    assert runtime.asked == 4
+    later = CpuCosts(store, FakeRuntime(FAST)).seconds([relu(3), relu(4)])
+    assert later == pytest.approx([6e-6, 2e-6])
+
+
+def test_what_cannot_be_measured_is_not_refined(store: CostStore) -> None:
+    """Text is estimated, and stays so."""
+    text = Argument("string", (4,))
+    runtime = FakeRuntime(FAST)
+    asked = [Signature("Reshape", (("shape", (4,)),), (text,), (text,), 17)]
+    source = CpuCosts(store, runtime)
+    assert [cost.seconds for cost in source.refine(asked, 2)] == source.seconds(asked)
+    assert runtime.asked == 0
