@@ -23,6 +23,9 @@ from rulesets.widen import Wide, widen
 PATIENCE = 2.0
 """Seconds of processor time for wider forms of a direction that is not proved."""
 
+WIDE = "all-sizes"
+"""The verdict without which no form of a rule but the plainest is kept."""
+
 type Derivable = Callable[[Equation, Sequence[Rule], Mapping[str, int]], bool]
 """Whether an equation follows from rules at these sizes; the third argument."""
 
@@ -146,7 +149,7 @@ def _back(
         better, verdict = proved_text(turned, _parsed(turned), prove)
     except RuleError:
         return None, True
-    if verdict.tier not in accept:
+    if verdict.tier not in accept or verdict.tier != WIDE:
         return None, False
     better += proof_line(verdict)
     return (better, _parsed(better)), False
@@ -161,15 +164,17 @@ def _widest(
     """Return the first form that is proved, or None and why the last is not.
 
     The form that was found comes last; those before it are wider, and tried as long as
-    there is patience.
+    there is patience. They must be proved at all sizes: a proof at the sizes of an instance
+    says nothing of the axes and attributes that they leave open.
     """
     reason, spent = "", 0.0
     for place, (text, rule) in enumerate(alternatives):
-        if spent > PATIENCE and place < len(alternatives) - 1:
+        last = place == len(alternatives) - 1
+        if spent > PATIENCE and not last:
             continue
         better, verdict = proved_text(text, rule, prove)
         spent += verdict.seconds
-        if verdict.tier in accept:
+        if verdict.tier in accept and (last or verdict.tier == WIDE):
             wide = Wide(better, _parsed(better), verdict)
             if widening or elementwise(wide.rule):  # of the latter every proof is fast
                 wide = widen(wide, prove)

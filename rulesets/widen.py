@@ -333,7 +333,9 @@ def _restated(text: str, rule: Rule, name: str, value: Value) -> str:
 
 
 def _tried(text: str, found: Wide, prove: Prove, *, needs: bool = False) -> Wide | None:
-    """The rule of a text, if it is proved as well as the one before.
+    """The rule of a text, if it is proved at all sizes.
+
+    A proof at the sizes of the instance says nothing of what a new variable stands for.
 
     Args:
         text: The table of a rule.
@@ -346,7 +348,7 @@ def _tried(text: str, found: Wide, prove: Prove, *, needs: bool = False) -> Wide
     except RuleError:
         return None
     verdict = prove(rule)
-    if not verdict.proved or verdict.tier == "at-sizes" != found.verdict.tier:
+    if verdict.tier != "all-sizes":
         return None
     missing = [each for each in verdict.conditions if each not in _conditions(text)]
     if not missing:
