@@ -176,7 +176,8 @@ def _widest(
         spent += verdict.seconds
         if verdict.tier in accept and (last or verdict.tier == WIDE):
             wide = Wide(better, _parsed(better), verdict)
-            if widening or elementwise(wide.rule):  # of the latter every proof is fast
+            # Of what is about single elements every proof is fast.
+            if verdict.tier == WIDE and (widening or elementwise(wide.rule)):
                 wide = widen(wide, prove)
             better = wide.text + proof_line(wide.verdict)
             return (better, _parsed(better)), ""
