@@ -48,6 +48,8 @@ def encode(graph: Graph, literals: tuple[float, ...] = ()) -> Encoded:
         handle = _put(egraph, graph, node, handle_of)
         if node.op != "Constant":
             egraph.set_original(handle, index)
+        if node.op == "Identity":
+            _pass(egraph, handle, node, handle_of)
         if len(node.outputs) == 1:
             handle_of[Ref(index)] = handle
             continue
@@ -71,6 +73,17 @@ def _put(egraph: TensorEGraph, graph: Graph, node: Node, handle_of: dict[Ref, in
         else:
             arguments.append(handle_of[ref])
     return egraph.put(node.op, dict(node.attributes), arguments, node.outputs)
+
+
+def _pass(
+    egraph: TensorEGraph, handle: int, node: Node, handle_of: dict[Ref, int]
+) -> None:
+    """Say that an Identity is what it reads: the runtime removes it before it fuses."""
+    source = node.inputs[0]
+    if source is not None:
+        read = handle_of[source]
+        if egraph.tensor(read) == egraph.tensor(handle):
+            egraph.union(handle, read)
 
 
 def _small(graph: Graph, key: str, tensor: Tensor) -> Array | None:

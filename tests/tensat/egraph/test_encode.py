@@ -118,3 +118,10 @@ def test_strings_are_constants_without_a_value() -> None:
     proto = model([node("Identity", "s", "y")], X, [value("y", [2], strings)], {"s": texts})
     graph, encoded = _encoded(proto)
     assert encoded.egraph.array(_handle(graph, encoded, "y")) is None
+
+
+def test_an_identity_is_what_it_reads() -> None:
+    """Without any rule: what is fused over it in the runtime is found as a match."""
+    nodes = [node("Relu", "x", "a"), node("Identity", "a", "b"), node("Tanh", "b", "y")]
+    graph, encoded = _encoded(model(nodes, X, Y))
+    assert _handle(graph, encoded, "a") == _handle(graph, encoded, "b")
