@@ -10,6 +10,7 @@
     │   ├── IncompleteChoiceError  a reachable e-class without a chosen e-node
     │   ├── WrongClassError   an e-node chosen for an e-class it is not in
     │   └── CyclicChoiceError an e-class that needs itself
+    ├── TooWideError          elimination would take too long; never leaves the package
     └── UnknownMethodError    an extractor nobody registered
 
 Each text says in one line what was asked, what was found and what is possible.
@@ -58,3 +59,7 @@ class CyclicChoiceError(ChoiceError):
 
 class UnknownMethodError(ExtractionError):
     """The registry has no extractor of that name."""
+
+
+class TooWideError(ExtractionError):
+    """Elimination would take too long; solvers are asked instead."""
