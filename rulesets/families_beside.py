@@ -36,8 +36,14 @@ ONES = (*leaves("x", 1, M, K, N), *leaves("c", 1, N), *leaves("s", 1))
 REDUCE = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin")
 
 
-def _family(name: str, given: tuple[Leaf, ...], unary: Unary, binary: Binary) -> Family:
-    return Family(name, given, STACK, STACKS, unary, binary, exact=False, largest=5.0)
+def _family(
+    name: str,
+    given: tuple[Leaf, ...],
+    unary: Unary,
+    binary: Binary,
+    largest: float = 5.0,
+) -> Family:
+    return Family(name, given, STACK, STACKS, unary, binary, exact=False, largest=largest)
 
 
 def _none(*_: Shape) -> Iterator[Step]:
@@ -104,9 +110,9 @@ def _spread_twice(shape: Shape) -> Iterator[Step]:
 def _padded(shape: Shape) -> Iterator[Step]:
     if shape == (M, K):
         yield step("Pad", pads=(0, 1, 2, 0))
-        yield step("Pad", pads=(1, 3, 3, 2))
-    else:
-        yield step("Pad", pads=(1, 2, 1, 2))
+        yield step("Pad", pads=(1, 1, 2, 2))
+    elif shape == (M + 2, K + 1):
+        yield step("Pad", pads=(1, 0, 0, 2))
 
 
 # -- axes of length one ------------------------------------------------------------------
@@ -191,7 +197,7 @@ BESIDE: tuple[Family, ...] = (
     ),
     *each("spread-even", ARITHMETIC, SPREAD, _spread, _spreads),
     *each("spread-second", ORDERED, SPREAD, _spread, _spreads_second),
-    _family("spread-twice", leaves("x", 1, M, 1), _spread_twice, _none),
+    _family("spread-twice", leaves("x", 1, M, 1), _spread_twice, _none, 12.0),
     _family("padded-twice", leaves("x", 1, M, K), _padded, _none),
     *each("ones-second", ARITHMETIC, ONES, _ones, _small_second),
     *each("ones-first", ORDERED, ONES, _ones, _small_first),

@@ -195,10 +195,9 @@ class _Left:
         if kind in self.closed or value is None:
             return _written(given)
         kind = "axes" if kind == "axis" else kind
-        if kind not in OFFSETS:
-            for name, other in self.kinds.items():
-                if other == kind and self.values[name] == value:
-                    return Parameter(name)
+        for name, other in self.kinds.items():
+            if other == kind and self.values[name] == value:
+                return Parameter(name)
         name = next(f"q{k}" for k in range(100) if f"q{k}" not in self.values)
         self.values[name], self.kinds[name] = value, kind
         return Parameter(name)

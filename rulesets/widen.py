@@ -11,6 +11,7 @@ right side has the type and shape of its left, so one without conditions is ofte
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from rulesets.errors import OperatorError, RuleError
 from rulesets.expression import Parameter
@@ -61,9 +62,9 @@ def widen(found: Wide, prove: Prove) -> Wide:
     """
     if len(found.rule.lhs) > 1 or found.rule.variadic:
         return found
-    stated = _conditions(found.text)
+    stated = _stated(found)
     found = _unconditional(found, prove)
-    found = _bundled(found, prove) or found
+    found = _bundled(found, stated, prove) or found
     found = _lettered(found, stated, prove) or found
     found = _of_equal_shape(_opened(found, prove), prove)
     return _shifted(_unconditional(found, prove), prove)
@@ -118,8 +119,29 @@ def _without(text: str, conditions: Sequence[str]) -> str:
     return text
 
 
-def _bundled(found: Wide, prove: Prove) -> Wide | None:
+def _stated(found: Wide) -> list[str]:
+    """What a rule says of ranks and sizes, but for numbers; and which shapes are equal."""
+    tensors = found.rule.instances[0].tensors
+    equal = [
+        f"shape ?{other} = (shape ?{one})"
+        for one, other in combinations(tensors, 2)
+        if tensors[one].shape == tensors[other].shape != ()
+    ]
+    kept = _conditions(found.text)
+    return [*equal, *(each for each in kept if not re.match(FIXED_SIZE, each))]
+
+
+def _with_stated(found: Wide, stated: Sequence[str]) -> Wide:
+    """With the conditions a rule was found with: with variables, more are needed."""
+    own = _conditions(found.text)
+    fixed = [each for each in own if re.match(FIXED_SIZE, each)]
+    missing = [each for each in stated if each not in own]
+    return replace(found, text=_with_condition(_without(found.text, fixed), *missing))
+
+
+def _bundled(found: Wide, stated: Sequence[str], prove: Prove) -> Wide | None:
     """With a bundle for all attributes of an operator, where they are equal everywhere."""
+    found = _with_stated(found, stated)
     known = _values(found.rule)
     if known is None:
         return None
@@ -159,19 +181,17 @@ def _lettered(found: Wide, stated: Sequence[str], prove: Prove) -> Wide | None:
 
     Args:
         found: A proved rule.
-        stated: Conditions of the rule as it was found; with variables, more are needed.
+        stated: Conditions of the rule as it was found.
         prove: The verifier.
     """
-    missing = [each for each in stated if each not in _conditions(found.text)]
-    found = replace(found, text=_with_condition(found.text, *missing))
+    found = _with_stated(found, stated)
     for one in opened(found.rule):
         rule = replace(found.rule, lhs=(one.lhs,), rhs=(one.rhs,))
         text = found.text
         for name, value in one.values.items():
             if name not in found.rule.instances[0].attributes:
                 text = _restated(text, rule, name, value)
-        fixed = [each for each in _conditions(text) if re.match(FIXED_SIZE, each)]
-        text = _with_condition(_without(text, fixed), *one.conditions)
+        text = _with_condition(text, *one.conditions)
         wider = _tried(text, found, prove)
         if wider is not None:
             return _apart(_unconditional(wider, prove), prove)
