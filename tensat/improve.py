@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from extraction import Choice
@@ -24,7 +24,7 @@ from tensat.kernels.kernel import Fusion
 from tensat.kernels.matching import Matcher
 from tensat.kernels.problem import Problem
 from tensat.kernels.settle import Candidates, Settled, settle
-from tensat.model.graph import Graph
+from tensat.model.graph import Graph, Ref
 from tensat.stages import Clock
 
 
@@ -138,6 +138,8 @@ class Aim:
         fusions: Operators that the runtime computes as one kernel.
         own_machine: As `machine`, for the model as it is; None for the same.
         everything: Whether every kernel is measured, needed or not.
+        kept: Seconds of nodes of the graph that are kept as they are, by index, as far as
+            they are known.
     """
 
     sizes: Mapping[str, int]
@@ -145,6 +147,7 @@ class Aim:
     fusions: Sequence[Fusion] = ()
     own_machine: Machine | None = None
     everything: bool = False
+    kept: Mapping[int, float] = field(default_factory=dict)
 
 
 def improve(
@@ -174,7 +177,8 @@ def improve(
         encoded = encode(graph, literals)
         as_it_is = replace(aim, machine=aim.own_machine or aim.machine)
         opset = graph.header.opset
-        own = candidates(encoded, encoded.egraph.refresh(), as_it_is, opset)
+        known = _handles(encoded, graph, aim.kept)
+        own = candidates(encoded, encoded.egraph.refresh(), as_it_is, opset, known)
         patterns = compile_rules(rules, encoded.egraph, literals)
 
         def show(growth: Growth) -> None:
@@ -183,7 +187,7 @@ def improve(
         saturation = saturate(encoded.egraph, patterns, budget.limits, show)
         tables = encoded.egraph.refresh()
     with clock.stage("extract") as progress:
-        whole = candidates(encoded, tables, aim, opset)
+        whole = candidates(encoded, tables, aim, opset, known)
         settled = settle(
             whole,
             own,
@@ -208,7 +212,13 @@ def improve(
     )
 
 
-def candidates(encoded: Encoded, tables: Tables, aim: Aim, opset: int) -> Candidates:
+def candidates(
+    encoded: Encoded,
+    tables: Tables,
+    aim: Aim,
+    opset: int,
+    known: Mapping[int, float] | None = None,
+) -> Candidates:
     """All kernels of an e-graph as it is now.
 
     Args:
@@ -216,13 +226,29 @@ def candidates(encoded: Encoded, tables: Tables, aim: Aim, opset: int) -> Candid
         tables: Its tables.
         aim: Sizes and machine.
         opset: The model's version of the default operator set.
+        known: Seconds of e-nodes, by handle, that need not be asked for.
     """
     egraph = encoded.egraph
     forms = constant_forms(egraph, tables, opset)
     rows = [row for row in tables.enodes() if row.eclass not in forms]
     roots = [egraph.find(root) for root in encoded.roots]
-    matcher = Matcher(egraph, rows, forms, aim.sizes, aim.fusions, opset, roots)
+    matcher = Matcher(
+        egraph, rows, forms, aim.sizes, aim.fusions, opset, roots, known or {}
+    )
     return Candidates(collect(matcher, aim.machine), forms, roots)
+
+
+def _handles(
+    encoded: Encoded, graph: Graph, seconds: Mapping[int, float]
+) -> dict[int, float]:
+    """What is known of nodes, by the handles of their e-nodes."""
+    found = {}
+    for index, each in seconds.items():
+        handle = encoded.handle_of[Ref(index)]
+        if len(graph.nodes[index].outputs) > 1:
+            handle = encoded.egraph.key_of[handle].arguments[0]
+        found[handle] = each
+    return found
 
 
 def _seconds(problem: Problem, choice: Choice) -> float:

@@ -7,6 +7,7 @@ one of them cannot go on: the original is kept.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from rulesets.rule import Rule
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.check.guard import Verdict, judge
 from tensat.cost_sources import cost_source, counts_of
+from tensat.costs.cpu import CpuCosts, near_cache
 from tensat.costs.cuda import Gpu
 from tensat.costs.source import CostSource
 from tensat.cuda.nhwc import as_standard, is_last
@@ -41,8 +43,9 @@ from tensat.model.graph import OPAQUE, Graph
 from tensat.model.onnx_export import to_model
 from tensat.model.onnx_write import write
 from tensat.options import ORT_CPU, ORT_CUDA, ROOFLINE, Options
+from tensat.profiling.kept_nodes import kept_seconds
 from tensat.report import Report, summarize
-from tensat.runtime import Runtime
+from tensat.runtime import Feeds, Program, Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Clock
 from tensat.target import (
@@ -153,13 +156,13 @@ class Job:
             feeds, path = inputs.feeds(self.options.seed), str(self.path)
             sizes = bind_sizes(self.graph, inputs.shapes, path, feeds, self.runtime)
         try:
-            plan, gpu = self._improve(sizes)
+            plan, gpu = self._improve(sizes, feeds)
             candidates = self._candidates(plan)
         except (ExecutionError, ExtractionError, InternalError, UnsoundRuleError) as error:
             return self._keep(f"The original is kept: {error}", inputs)
         return self._decide(candidates, plan, inputs, gpu)
 
-    def _improve(self, sizes: dict[str, int]) -> tuple[Plan, Gpu | None]:
+    def _improve(self, sizes: dict[str, int], feeds: Feeds) -> tuple[Plan, Gpu | None]:
         """What was found, and the GPU that it is for, if it is for one."""
         options = self.options
         limits = Limits(
@@ -168,12 +171,35 @@ class Job:
             options.iterations,
             options.multi_iterations,
         )
-        budget = Budget(limits, options.seconds * 0.5, options.seconds * 0.25, options.seed)
+        start = time.monotonic()
         with self._costs() as source:
             gpu = gpu_for(options.target, getattr(source, "setting", None))
-            aim = self._aim(sizes, gpu)
+            aim = replace(self._aim(sizes, gpu), kept=self._kept(source, feeds))
+            pricing = max(0.0, options.seconds * 0.5 - (time.monotonic() - start))
+            budget = Budget(limits, pricing, options.seconds * 0.25, options.seed)
             plan = improve(self.graph, self.rules, source, aim, budget, self.clock)
             return plan, gpu
+
+    def _kept(self, source: CostSource, feeds: Feeds) -> dict[int, float]:
+        """What nodes take that are kept as they are, where that can be measured."""
+        if not isinstance(source, CpuCosts):
+            return {}
+        with self.clock.stage("kept nodes"):
+            return kept_seconds(
+                self.graph,
+                Program(str(self.path), threads=self.options.threads),
+                feeds,
+                self.runtime,
+                source,
+                folder=self.folder,
+                deadline=time.monotonic() + self.options.seconds * 0.25,
+                resident=self._weights <= near_cache(),
+            )
+
+    @property
+    def _weights(self) -> int:
+        """Bytes of the model's weights."""
+        return sum(tensor.nbytes for tensor in self.graph.constants.values())
 
     def _aim(self, sizes: dict[str, int], gpu: Gpu | None) -> Aim:
         """What the result is for: the kernels of a machine, or operators as they are."""
@@ -195,7 +221,7 @@ class Job:
         with cost_source(
             options.cost, self.runtime, database=options.cost_db,
             table=options.cost_table, threads=options.threads,
-            weights=sum(tensor.nbytes for tensor in self.graph.constants.values()),
+            weights=self._weights,
         ) as source:  # fmt: skip
             try:
                 yield source

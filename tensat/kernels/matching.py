@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 
 from rulesets.errors import SizeError
 from rulesets.tensor import Tensor
@@ -49,6 +50,7 @@ class Matcher:
         fusions: Sequence[Fusion],
         opset: int,
         roots: Container[int] = (),
+        known: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
         """Prepare to match.
 
@@ -60,6 +62,7 @@ class Matcher:
             fusions: What the runtime fuses.
             opset: The model's version of the default operator set.
             roots: Classes that are wanted as results.
+            known: Seconds of e-nodes, by handle, that need not be asked for.
         """
         self.roots = roots
         self.egraph, self.rows, self.computed = egraph, rows, computed
@@ -72,7 +75,8 @@ class Matcher:
         for fusion in fusions:
             self._fusions[fusion.tree.op].append(fusion)
         for row in rows:
-            answer = question(egraph, row, sizes, opset)
+            seconds = known.get(handle_of_row(egraph, row)) if known else None
+            answer = question(egraph, row, sizes, opset) if seconds is None else seconds
             if isinstance(answer, Signature):
                 self._applications[row] = Application(
                     answer.op, dict(answer.attributes), answer.inputs, answer.outputs,

@@ -203,6 +203,14 @@ def test_a_worker_that_dies_is_an_error() -> None:
         list(worker.ask(request))
 
 
+def test_costs_that_cannot_be_had_are_the_users_fault(tmp_path: Path) -> None:
+    """What the worker says of them is the error, not that it ended."""
+    onnx.save(PROTO, tmp_path / "small.onnx")
+    request = worker.Request(str(tmp_path / "small.onnx"), (), {"n": 2}, cost="gpu")
+    with pytest.raises(UsageError, match="cost 'gpu' is unknown; possible: cpu, cuda"):
+        list(worker.ask(request))
+
+
 def test_json_has_everything(comparison: Comparison) -> None:
     """Names, gaps and records; numbers are numbers."""
     read = json.loads(comparison.to_json())
