@@ -1,10 +1,11 @@
 """Narrow families about what folds into weights, biases and other constants.
 
-As in `rulesets.families_narrow`: few operators each, enumerated completely. `ones` are
-operands whose axes of length one may be left out, `rows` products of stacks of matrices and
-what folds into their weight, `scaled` factors of channels around convolutions, `grouped`
-the same of convolutions in groups, `shifts` what a shift before a convolution becomes,
-`averaged` factors and shifts of pools and sums, `appended` sums of concatenations.
+As in `rulesets.families_narrow`: few operators each, enumerated completely. `ones` and
+`single` are operands whose axes of length one may be left out, `rows` products of stacks of
+matrices and what folds into their weight, `scaled` and `channels` factors behind and before
+convolutions, `turned` around transposed ones, `grouped` around convolutions in groups,
+`differences` of convolutions, `shifts` before convolutions, `averaged` factors and shifts
+of pools and sums, `filled` one number for all channels, `appended` sums of concatenations.
 """
 
 from collections.abc import Iterator
@@ -15,11 +16,13 @@ from rulesets.size import symbol
 from rulesets.tensor import Shape
 
 B, C, H, W = symbol("b"), symbol("c"), symbol("h"), symbol("w")
-G, L, P, Q = symbol("g"), symbol("l"), symbol("u"), symbol("v")
+L, P, Q = symbol("l"), symbol("u"), symbol("v")
 IMAGE = {**SIZES, "b": 2, "c": 3, "h": 5, "w": 6, "k": 4, "n": 2}
 IMAGES = {**OTHERS, "b": 3, "c": 2, "h": 7, "w": 5, "k": 5, "n": 3}
-GROUPS = {**IMAGE, "g": 2, "l": 1, "h": 3, "w": 4, "u": 2, "v": 3}
-OTHER_GROUPS = {**IMAGES, "g": 3, "l": 2, "h": 4, "w": 3, "u": 3, "v": 2}
+SMALL = {**IMAGE, "h": 3, "w": 4}
+SMALLS = {**IMAGES, "h": 4, "w": 3}
+GROUPS = {**SMALL, "c": 2, "l": 3, "h": 3, "w": 4, "u": 2, "v": 3}
+OTHER_GROUPS = {**SMALLS, "c": 3, "l": 2, "h": 4, "w": 3, "u": 3, "v": 2}
 STACK = {**SIZES, "b": 5}
 STACKS = {**OTHERS, "b": 4}
 
@@ -32,12 +35,9 @@ def _window(op: str, **attributes: object) -> Step:
 
 
 CONV, TURNED = _window("Conv"), _window("ConvTranspose", output_padding=(0, 0))
-GROUPED = _window("Conv", group=G)
-GROUPED_TURNED = _window("ConvTranspose", output_padding=(0, 0), group=G)
-AVERAGES = (
-    _window("AveragePool", kernel=(3, 3), pads=(1, 1, 1, 1)),
-    step("GlobalAveragePool"),
-)
+GROUPED = _window("Conv", group=2)
+GROUPED_TURNED = _window("ConvTranspose", output_padding=(0, 0), group=2)
+AVERAGE = _window("AveragePool", kernel=(3, 3), pads=(1, 1, 1, 1))
 GLOBAL = (step("GlobalAveragePool"), step("GlobalMaxPool"))
 
 
@@ -105,31 +105,53 @@ def _scaled_unary(shape: Shape) -> Iterator[Step]:
 
 
 def _scaled_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if len(a) == len(b) == 4 and a[2:] == (H, W) and b[2:] == (2, 3):
-        yield CONV if b[0] == K else TURNED
+    if a == (B, C, H, W) and b == (K, C, 2, 3):
+        yield CONV
+    if len(a) == 4 and b in ((a[1], 1, 1), (a[0], 1, 1, 1)):
+        yield MUL
+
+
+def _differences_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b == (K, C, 2, 3):
+        yield CONV
+    if a == b:
+        yield SUB
+
+
+def _turned_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b == (C, N, 2, 3):
+        yield TURNED
     if len(a) == 4 and b in ((), (a[1], 1, 1), (a[0], 1, 1, 1)):
         yield MUL
-    if a == b == (K, C, 2, 3):
-        yield SUB
-    if a == b and a[:2] == (B, K):
-        yield SUB
 
 
 def _grouped_unary(shape: Shape) -> Iterator[Step]:
-    if shape == (G, L, C, P, Q):
-        yield reshaped(G * L, C, P, Q)
-    if shape == (G * C, 1, 1):
-        yield reshaped(G, 1, C, 1, 1)
+    if shape == (2, L, C, P, Q):
+        yield reshaped(L * 2, C, P, Q)
+    if shape == (C * 2, 1, 1):
+        yield reshaped(2, 1, C, 1, 1)
 
 
 def _grouped_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if a == (B, G * C, H, W) and b == (G * L, C, P, Q):
+    if a == (B, C * 2, H, W) and b == (L * 2, C, P, Q):
         yield GROUPED
-    if a == (B, G * L, H, W) and b == (G * L, C, P, Q):
+    if a == (B, L * 2, H, W) and b == (L * 2, C, P, Q):
         yield GROUPED_TURNED
-    if a[:2] == (B, G * C) and b == (G * C, 1, 1):
+    if a[:2] == (B, C * 2) and b == (C * 2, 1, 1):
         yield MUL
-    if a == (G, L, C, P, Q) and b == (G, 1, C, 1, 1):
+    if a == (2, L, C, P, Q) and b == (2, 1, C, 1, 1):
+        yield MUL
+
+
+def _channels_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (C, 1, 1):
+        yield reshaped(1, C, 1, 1)
+
+
+def _channels_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b == (K, C, 2, 3):
+        yield CONV
+    if (a, b) in (((B, C, H, W), (C, 1, 1)), ((K, C, 2, 3), (1, C, 1, 1))):
         yield MUL
 
 
@@ -159,20 +181,37 @@ def _shifts_binary(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 def _averaged_unary(shape: Shape) -> Iterator[Step]:
-    if shape[2:] == (H, W):
-        yield from AVERAGES
-    elif shape[2:] == (1, 1):
+    if shape == (B, C, H, W):
+        yield GLOBAL[0]
+    elif shape == (B, C, 1, 1):
         yield from GLOBAL
+    elif shape == (N, C, H, W):
+        yield AVERAGE
     elif shape == (M, N):
         yield step("ReduceSum", axes=(1,), keepdims=0)
         yield step("ReduceMean", axes=(1,), keepdims=0)
 
 
 def _averaged_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if len(a) == 4 and b in ((), (C, 1, 1)):
+    if a[:2] == (B, C) and b in ((), (C, 1, 1)):
         yield from (ADD, MUL)
-    elif a in ((M, N), (M,)) and b == ():
+    elif a in ((M, N), (M,), (N, C, H, W)) and b == ():
         yield MUL
+
+
+# -- equal elements ------------------------------------------------------------------------
+
+
+def _filled_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (1,):
+        yield step("Expand", shape=(C,))
+    elif shape == (C,):
+        yield reshaped(C, 1, 1)
+
+
+def _filled_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C, H, W) and b in ((1,), (C, 1, 1)):
+        yield ADD
 
 
 # -- concatenations ------------------------------------------------------------------------
@@ -184,12 +223,14 @@ def _appended_unary(shape: Shape) -> Iterator[Step]:
 
 
 def _appended_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if (a, b) in (((B, C, H, W), (B, K, H, W)), ((M, C), (M, K))):
+    if (a, b) == ((B, C, H, W), (B, K, H, W)):
         yield step("Concat", axis=1)
+    if (a, b) == ((B, M, C), (B, M, K)):
+        yield step("Concat", axis=2)
     if (a, b) in (((C,), (K,)), ((C, 1, 1), (K, 1, 1))):
         yield step("Concat", axis=0)
-    if (len(a) == 4 and b == (a[1], 1, 1)) or (len(a) == 2 and b == (a[1],)):
-        yield from (ADD, MUL)
+    if (len(a) == 4 and b == (a[1], 1, 1)) or (len(a) == 3 and b == (a[2],)):
+        yield ADD
 
 
 FOLDED: tuple[Family, ...] = (
@@ -227,30 +268,71 @@ FOLDED: tuple[Family, ...] = (
         "scaled",
         (
             *leaves("x", 1, B, C, H, W),
-            *leaves("w", 2, K, C, 2, 3),
-            *leaves("v", 1, C, N, 2, 3),
-            *leaves("c", 1, C, 1, 1, 1),
+            *leaves("w", 1, K, C, 2, 3),
             *leaves("d", 1, K, 1, 1, 1),
-            *leaves("s", 1),
         ),
-        IMAGE,
-        IMAGES,
+        SMALL,
+        SMALLS,
         _scaled_unary,
         _scaled_binary,
         largest=5.0,
     ),
     Family(
+        "differences",
+        (*leaves("x", 1, B, C, H, W), *leaves("w", 2, K, C, 2, 3)),
+        SMALL,
+        SMALLS,
+        lambda _: iter(()),
+        _differences_binary,
+        largest=5.0,
+    ),
+    Family(
+        "turned",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("w", 1, C, N, 2, 3),
+            *leaves("c", 1, C, 1, 1, 1),
+            *leaves("s", 1),
+        ),
+        SMALL,
+        SMALLS,
+        _scaled_unary,
+        _turned_binary,
+        largest=5.0,
+    ),
+    Family(
+        "single",
+        (*leaves("x", 1, M, K), *leaves("d", 1, 1, 1)),
+        IMAGE,
+        IMAGES,
+        _ones_unary,
+        _ones_binary,
+    ),
+    Family(
         "grouped",
         (
-            *leaves("x", 1, B, G * C, H, W),
-            *leaves("y", 1, B, G * L, H, W),
-            *leaves("w", 1, G, L, C, P, Q),
-            *leaves("c", 1, G * C, 1, 1),
+            *leaves("x", 1, B, C * 2, H, W),
+            *leaves("y", 1, B, L * 2, H, W),
+            *leaves("w", 1, 2, L, C, P, Q),
+            *leaves("c", 1, C * 2, 1, 1),
         ),
         GROUPS,
         OTHER_GROUPS,
         _grouped_unary,
         _grouped_binary,
+        largest=5.0,
+    ),
+    Family(
+        "channels",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("w", 1, K, C, 2, 3),
+            *leaves("c", 1, C, 1, 1),
+        ),
+        SMALL,
+        SMALLS,
+        _channels_unary,
+        _channels_binary,
         largest=5.0,
     ),
     Family(
@@ -261,8 +343,8 @@ FOLDED: tuple[Family, ...] = (
             *leaves("c", 1, C, 1, 1),
             *leaves("s", 1),
         ),
-        IMAGE,
-        IMAGES,
+        SMALL,
+        SMALLS,
         _shifts_unary,
         _shifts_binary,
         largest=5.0,
@@ -273,24 +355,35 @@ FOLDED: tuple[Family, ...] = (
             *leaves("x", 1, B, C, H, W),
             *leaves("y", 1, B, C, 1, 1),
             *leaves("z", 1, M, N),
+            *leaves("v", 1, N, C, H, W),
             *leaves("c", 1, C, 1, 1),
             *leaves("s", 1),
         ),
-        IMAGE,
-        IMAGES,
+        SMALL,
+        SMALLS,
         _averaged_unary,
         _averaged_binary,
         exact=False,
+    ),
+    Family(
+        "filled",
+        (*leaves("x", 1, B, C, H, W), *leaves("s", 1, 1)),
+        IMAGE,
+        IMAGES,
+        _filled_unary,
+        _filled_binary,
     ),
     Family(
         "appended",
         (
             *leaves("x", 1, B, C, H, W),
             *leaves("y", 1, B, K, H, W),
-            *leaves("p", 1, M, C),
-            *leaves("q", 1, M, K),
+            *leaves("p", 1, B, M, C),
+            *leaves("q", 1, B, M, K),
             *leaves("c", 1, C),
             *leaves("d", 1, K),
+            *leaves("e", 1, C, 1, 1),
+            *leaves("f", 1, K, 1, 1),
         ),
         IMAGE,
         IMAGES,

@@ -3,24 +3,36 @@
 As in `rulesets.families_narrow`: few operators each, enumerated completely. `padded` are
 paddings before pools, `enlarged` paddings of kernels, `pointwise` a convolution of one
 pixel behind another, `halved` groups joined in pairs, `one-row` a product of one row as a
-convolution, `flattened` vectors behind a reshape, `bounds` maxima and minima alone, and
-`saturating` what is linear between two numbers.
+convolution, `flattened` vectors behind a reshape, `casts` what changes no value,
+`bounds` maxima and minima alone, and `saturating` what is linear between two numbers.
 """
 
 from collections.abc import Iterator
 
-from rulesets.families_folded import IMAGE, IMAGES, B, C, G, H, L, P, Q, W, reshaped
+from rulesets.families_folded import (
+    IMAGE,
+    IMAGES,
+    SMALL,
+    SMALLS,
+    B,
+    C,
+    H,
+    L,
+    P,
+    Q,
+    W,
+    reshaped,
+)
 from rulesets.families_narrow import ADD, MAX, MIN, MUL, OTHERS, SIZES, K, M, N, leaves
 from rulesets.families_narrow import number as literal
 from rulesets.family import Family, Step, step
 from rulesets.ground import constant, node
-from rulesets.ops import single
 from rulesets.tensor import Shape
 
 ROW = {**SIZES, "k": 3, "n": 4}
 ROWS = {**OTHERS, "k": 2, "n": 5}
-HALVES = {**IMAGE, "b": 1, "g": 2, "l": 3, "c": 1, "h": 3, "w": 4, "u": 2, "v": 3}
-OTHER_HALVES = {**IMAGES, "b": 2, "g": 3, "l": 2, "c": 2, "h": 4, "w": 3, "u": 3, "v": 2}
+HALVES = {**IMAGE, "b": 1, "l": 3, "c": 2, "h": 3, "w": 4, "u": 2, "v": 3}
+OTHER_HALVES = {**IMAGES, "b": 2, "l": 2, "c": 3, "h": 4, "w": 3, "u": 3, "v": 2}
 MATMUL = step("MatMul")
 
 
@@ -41,9 +53,9 @@ def _padded_unary(shape: Shape) -> Iterator[Step]:
     if shape == (B, C, H, W):
         yield step("Relu")
         yield step("Pad", pads=(0, 0, 1, 1, 0, 0, 1, 1))
-        yield _window("MaxPool", kernel=(2, 2), pads=(1, 1, 1, 1))
+        yield _window("MaxPool", kernel=(3, 3), pads=(1, 1, 1, 1))
     elif shape == (B, C, H + 2, W + 2):
-        yield _window("MaxPool", kernel=(2, 2))
+        yield _window("MaxPool", kernel=(3, 3))
 
 
 def _enlarged_unary(shape: Shape) -> Iterator[Step]:
@@ -68,8 +80,8 @@ def _enlarged_binary(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 def _pointwise_unary(shape: Shape) -> Iterator[Step]:
-    if shape == (N, K):
-        yield reshaped(N, K, 1, 1)
+    if shape == (N, K, 1, 1):
+        yield reshaped(N, K)
     elif shape == (K, C, P, Q):
         yield reshaped(K, C * P * Q)
     elif shape == (N, C * P * Q):
@@ -78,7 +90,7 @@ def _pointwise_unary(shape: Shape) -> Iterator[Step]:
 
 def _pointwise_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == (B, C, H, W) and b[1:] == (C, P, Q):
-        yield _window("Conv", strides=(2, 1), pads=(1, 0, 1, 1))
+        yield _window("Conv", pads=(1, 1, 1, 1))
     elif a[:2] == (B, K) and b == (N, K, 1, 1):
         yield _window("Conv")
     elif a == (N, K) and b == (K, C * P * Q):
@@ -86,18 +98,23 @@ def _pointwise_binary(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 def _halved_unary(shape: Shape) -> Iterator[Step]:
-    for kernel in ((P, Q), (Q,)):
-        size = C * kernel[0] * (kernel[1] if len(kernel) > 1 else 1)
-        for copies in (1, 2):
-            if shape == (G, 2, L, copies, size):
-                yield reshaped(G * L * 2, C * copies, *kernel)
+    for copies in (1, 2):
+        if shape == (2, 2, L, copies, 18):
+            yield reshaped(L * 4, 2 * copies, 3, 3)
+        elif shape == (1, 2, L, copies, 6):
+            yield reshaped(L * 2, 2 * copies, 3)
 
 
 def _halved_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    rank = len(a) - 2
-    if a[1:2] == (G * C * 2,) and len(b) == len(a) and b[:1] == (G * L * 2,):
-        yield _window("Conv", rank, group=G * 2 if b[1] == C else G)
-    if a in ((G, 2, L, 1, C * P * Q), (G, 2, L, 1, C * Q)) and b == (1, 2, 1, 2, 1):
+    groups = {
+        (L * 4, 2, 3, 3): 4,
+        (L * 4, 4, 3, 3): 2,
+        (L * 2, 2, 3): 2,
+        (L * 2, 4, 3): 1,
+    }
+    if a in ((B, 8, H, W), (B, 4, W)) and len(b) == len(a) and b in groups:
+        yield _window("Conv", len(a) - 2, group=groups[b], pads=(1, 1) * (len(a) - 2))
+    if a in ((2, 2, L, 1, 18), (1, 2, L, 1, 6)) and b == (1, 2, 1, 2, 1):
         yield MUL
 
 
@@ -134,17 +151,23 @@ def _flattened_binary(a: Shape, b: Shape) -> Iterator[Step]:
 # -- single elements -----------------------------------------------------------------------
 
 
+def _casts_unary(shape: Shape) -> Iterator[Step]:
+    yield step("Cast", to="float32")
+    yield step("Identity")
+
+
 def _bounds_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == b:
         yield from (MAX, MIN)
 
 
+# The reciprocals of these numbers are floats without rounding, so that the sides are equal.
 SATURATIONS = tuple(
     each
-    for most, shift in ((6.0, 3.0), (2.0, 1.0))
+    for most, shift in ((4.0, 3.0), (2.0, 1.0))
     for each in (
         step("Clip", min=0.0, max=most),
-        step("HardSigmoid", alpha=single(1 / most), beta=single(shift / most)),
+        step("HardSigmoid", alpha=1 / most, beta=shift / most),
     )
 )
 
@@ -190,10 +213,10 @@ MOVED: tuple[Family, ...] = (
         (
             *leaves("x", 1, B, C, H, W),
             *leaves("v", 1, K, C, P, Q),
-            *leaves("m", 1, N, K),
+            *leaves("w", 1, N, K, 1, 1),
         ),
-        {**IMAGE, "u": 2, "v": 3},
-        {**IMAGES, "u": 3, "v": 2},
+        {**SMALL, "u": 2, "v": 3},
+        {**SMALLS, "u": 3, "v": 2},
         _pointwise_unary,
         _pointwise_binary,
         largest=5.0,
@@ -201,10 +224,10 @@ MOVED: tuple[Family, ...] = (
     Family(
         "halved",
         (
-            *leaves("x", 1, B, G * C * 2, H, W),
-            *leaves("y", 1, B, G * C * 2, W),
-            *leaves("w", 1, G, 2, L, 1, C * P * Q),
-            *leaves("v", 1, G, 2, L, 1, C * Q),
+            *leaves("x", 1, B, 8, H, W),
+            *leaves("y", 1, B, 4, W),
+            *leaves("w", 1, 2, 2, L, 1, 18),
+            *leaves("v", 1, 1, 2, L, 1, 6),
         ),
         HALVES,
         OTHER_HALVES,
@@ -229,6 +252,7 @@ MOVED: tuple[Family, ...] = (
         _flattened_unary,
         _flattened_binary,
     ),
+    Family("casts", leaves("x", 1, M, K), SIZES, OTHERS, _casts_unary, _never),
     Family("bounds", leaves("x", 3, M, K), SIZES, OTHERS, _never, _bounds_binary),
     Family(
         "saturating",
@@ -237,7 +261,7 @@ MOVED: tuple[Family, ...] = (
         OTHERS,
         _saturating_unary,
         _saturating_binary,
-        tuple(map(literal, (1.0, 2.0, 3.0, 6.0))),
+        tuple(map(literal, (1.0, 2.0, 3.0, 4.0))),
         exact=False,
     ),
 )

@@ -18,6 +18,9 @@ from rulesets.size import Poly, Size, evaluate, symbol, symbols
 LETTERS = "abcdefghjklmnoqrsuvwxyz"
 """Names of tensors; ``t`` is an element type, ``i`` an axis and ``p0`` a size."""
 
+TYPES = frozenset({"dtype", "to"})
+"""Attributes that are element types."""
+
 MOVES = frozenset({"Concat", "Split", "Output"})
 WINDOWED = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 
@@ -183,10 +186,13 @@ class Writer:
         if is_number(term):
             return _literal(dict(term.attributes)["value"])
         inner = [self._left(argument) for argument in term.arguments]
-        if dict(term.attributes).get("dtype") is not None:
+        names = {name for name, _ in term.attributes}
+        if names & TYPES:
             self.instance["t"] = '"float64"'
+        if "to" in names:  # the generator's tensors have one type
+            self.where.append(f"dtype ?{next(iter(self.names.values()))} = ?t")
         given = [
-            (name, "?t" if name == "dtype" else self._bound(value))
+            (name, "?t" if name in TYPES else self._bound(value))
             for name, value in self._shown(term)
         ]
         return self._written(term, given, inner)
@@ -226,7 +232,7 @@ class Writer:
         inner = [self._right(argument) for argument in term.arguments]
         dtype = f"(dtype ?{next(iter(self.names.values()))})" if self.names else "?t"
         given = [
-            (name, dtype if name == "dtype" else self._computed(value))
+            (name, dtype if name in TYPES else self._computed(value))
             for name, value in self._shown(term)
         ]
         return self._written(term, given, inner)
@@ -249,8 +255,20 @@ class Writer:
         elif only(size) is not None:
             self.known[unknown[0]] = f"?{letter}"
         else:
-            raise UnwritableError
+            self._factor(f"?{letter}", size, unknown)
         return f"?{letter}"
+
+    def _factor(self, letter: str, size: Size, unknown: list[str]) -> None:
+        """Learn a symbol from a multiple of it."""
+        if isinstance(size, int) or len(size.terms) > 1 or len(unknown) > 1:
+            raise UnwritableError
+        ((monomial, number),) = size.terms
+        if (unknown[0], 1) not in monomial:
+            raise UnwritableError
+        others = tuple(each for each in monomial if each != (unknown[0], 1))
+        factor = self._size(Poly(((others, number),)))
+        self.known[unknown[0]] = f"(// {letter} {factor})"
+        self.where.append(f"{letter} = (* {factor} {self.known[unknown[0]]})")
 
     def _computed(self, value: object) -> str:
         if isinstance(value, tuple):

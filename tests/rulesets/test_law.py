@@ -82,6 +82,38 @@ def test_composite_axes_are_axes() -> None:
     assert where(text) == ["rank ?a = 2"]
 
 
+def test_channels_of_groups_are_a_product() -> None:
+    """What an operator divides by stays a product: its factors are those of the kernel."""
+    sizes = {name: symbol(name) for name in "bckhw"}
+    b, c, k, h, w = sizes.values()
+    image = Leaf("x0", (b, c * 2, h, w), "x")
+    kernel = Leaf("w0", (2, k, c, 1, 1), "w")
+    flat = node("Reshape", {"shape": (k * 2, c, 1, 1)}, kernel)
+    window = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), "group": 2}
+    lhs = node("Conv", window, node("Relu", {}, image), flat)
+    env = {"b": 2, "c": 3, "k": 4, "h": 5, "w": 6}
+    found = law(Equation(lhs, node("Conv", window, image, flat)), "name", env)
+    assert found is not None
+    assert "dim ?a 1 = (* 2 (dim ?b 2))" in where(found.texts[0])
+
+
+def test_a_factor_is_learnt_from_its_multiple() -> None:
+    """A size that only an attribute knows, as twice its value, is half of that."""
+    n = symbol("n")
+    lhs = node("Relu", {}, node("Reshape", {"shape": (n * 2, K)}, Leaf("y0", (n * K * 2,))))
+    rhs = node("Reshape", {"shape": (n * 2, K)}, Leaf("y0", (n * K * 2,)))
+    found = law(Equation(lhs, rhs), "name", {**SIZES, "n": 5})
+    assert found is not None
+    assert "?p0 = (* 2 (// ?p0 2))" in where(found.texts[0])
+
+
+def test_a_cast_to_the_own_type_is_one_to_any() -> None:
+    """The generator's tensors have one type; the law is about the type of its tensor."""
+    (forward,) = texts(node("Cast", {"to": "float32"}, X[0]), X[0])
+    assert "lhs = '(Cast[to=?t] ?a)'" in forward
+    assert "dtype ?a = ?t" in where(forward)
+
+
 def test_a_rule_that_never_ends_is_not_written() -> None:
     """X = transpose(transpose(x)) is written in one direction only."""
     twice = node("Transpose", {"perm": (1, 0)}, node("Transpose", {"perm": (1, 0)}, X[0]))

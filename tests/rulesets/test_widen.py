@@ -92,6 +92,19 @@ def test_lists_of_paddings_are_added() -> None:
     assert set(where) == {"?pads >= 0", "?more >= 0"}
 
 
+def test_a_proof_at_its_sizes_makes_nothing_wider() -> None:
+    """What holds at the sizes of an instance says nothing of other attributes."""
+    text = NARROW.format(
+        lhs="(Relu (Transpose[perm=[1, 0]] ?a))",
+        rhs="(Transpose[perm=[1, 0]] (Relu ?a))",
+        where='"rank ?a = 2"',
+        instance='a = "2,3"',
+    )
+    (rule,) = parse_file(text, "narrow.toml")
+    found = Wide(text, rule, Verdict("at-sizes"))
+    assert widen(found, lambda _: Verdict("at-sizes")).text == text
+
+
 def test_nothing_changes_without_a_proof() -> None:
     """A verifier that proves nothing more leaves the rule as it was."""
     text = NARROW.format(
