@@ -26,13 +26,13 @@ from tensat.model.onnx_write import write
 from tensat.profiling.prediction import (
     Predicted,
     Questions,
-    paces_of,
     predicted,
     questions,
 )
 from tensat.profiling.result import NOT_ASKED, NodeCost, Profile
 from tensat.profiling.running_graph import RunningGraph, running_graph
-from tensat.runtime import Failure, Feeds, Level, Pace, PacedRun, Program, Runtime
+from tensat.runtime import Failure, Feeds, Level, PacedRun, Program, Runtime
+from tensat.runtime.pace import middle
 from tensat.stages import Clock, Progress
 
 _SLOW = 1.08  # times of runs while the machine was slower than this are left out
@@ -107,7 +107,6 @@ class _Job:
     folder: Path
     clock: Clock
     runs: list[PacedRun] = field(default_factory=list)
-    paces: list[Pace] = field(default_factory=list)
 
     def run(self) -> Profile:
         """Do all of it; the model runs before, after and between its kernels."""
@@ -118,12 +117,11 @@ class _Job:
         program = Program(str(self.path), Level.ALL, options.threads)
         with self.clock.stage("graph"):
             graph = running_graph(runtime, program, feeds, self.folder / "running.onnx")
-        weights = graph.weight_bytes
-        resident = weights <= near_cache()
+        resident = graph.weight_bytes <= near_cache()
         source = CpuCosts(self.store, runtime, threads=options.threads, resident=resident)
         source.learn_pace()
         with self.clock.stage("model"):
-            self._times(program, feeds, weights)
+            self._times(program, feeds)
             profiled = self._profiled(graph, feeds)
         with self.clock.stage("kernels") as progress:
             asked = questions(
@@ -134,9 +132,7 @@ class _Job:
                 profiled=profiled,
                 resident=resident,
             )
-            between = _Between(
-                progress, lambda: self._times(program, feeds, weights, _BETWEEN)
-            )
+            between = _Between(progress, lambda: self._times(program, feeds, _BETWEEN))
             start = time.monotonic()
             found = source.costs(
                 asked.signatures, start + options.seconds, between, asked.kernels
@@ -144,13 +140,11 @@ class _Job:
             measuring = time.monotonic() - start - between.seconds
             costs = dict(zip(asked.signatures, found, strict=True))
         with self.clock.stage("model"):
-            self._times(program, feeds, weights)
+            self._times(program, feeds)
             runs = _steady(self.runs)
             times = [each.seconds for each in runs]
             measured = statistics.median(times)
-            pace = Pace(
-                statistics.median(each.product for each in runs), _stream(self.paces)
-            )
+            pace = middle([each.pace for each in runs])
             sums = predicted(asked, costs, source, runtime, pace)
             scale = (measured - sums.overhead) / max(sum(profiled.values()), 1e-9)
             shares = {name: scale * seconds for name, seconds in profiled.items()}
@@ -171,12 +165,9 @@ class _Job:
         given = dict(self.options.input_shapes)
         return find_inputs(self.runtime, str(self.path), given, (self.options.seed,))
 
-    def _times(
-        self, program: Program, feeds: Feeds, weights: int, seconds: float = 2.0
-    ) -> None:
+    def _times(self, program: Program, feeds: Feeds, seconds: float = 2.0) -> None:
         """Run the model for some time, and look how fast the machine is meanwhile."""
         self.runs += _value(self.runtime.paced(program, feeds, seconds))
-        self.paces += paces_of(self.runtime, self.options.threads, weights)
 
     def _profiled(self, graph: RunningGraph, feeds: Feeds) -> dict[str, float]:
         """Return what each node takes, after the runtime's own profile."""
@@ -218,13 +209,6 @@ def _steady(runs: Sequence[PacedRun]) -> list[PacedRun]:
     paces = sorted(each.slowness for each in runs)
     limit = max(_SLOW, paces[len(runs) // 3])
     return [each for each in runs if each.slowness <= limit]
-
-
-def _stream(paces: Sequence[Pace]) -> float:
-    """Return the stream's pace on a fast machine, seen at a third of all times at least."""
-    products = sorted(each.product for each in paces)
-    limit = max(_SLOW * products[0], products[len(paces) // 3])
-    return statistics.median(each.stream for each in paces if each.product <= limit)
 
 
 def _spread(times: Sequence[float]) -> float:

@@ -197,12 +197,13 @@ class PacedRun:
     Attributes:
         seconds: What it took.
         slowness: How slow the machine was meanwhile; 1 is the best it was seen at.
-        product: What the yardstick of arithmetic took meanwhile, in seconds.
+        pace: The yardsticks meanwhile; what the model reads between two looks at the
+            stream decides how cold its weights are, as it does for the model's own.
     """
 
     seconds: float
     slowness: float
-    product: float
+    pace: Pace
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,9 +181,10 @@ class KernelClock:
                 times = [_once(run, now)]
                 while time.perf_counter() < stop:
                     times.append(_once(run, now))
-                product = (first + self._product(threads)) / 2
+                weights = self._stream(threads)  # as cold as the model leaves them
+                pace = Pace((first + self._product(threads)) / 2, weights)
                 slowness = max(before, self._slowness(threads))
-                result.extend(PacedRun(each, slowness, product) for each in times)
+                result.extend(PacedRun(each, slowness, pace) for each in times)
         return result
 
     def paces(self, threads: int, seconds: float, between: int) -> list[Pace]:

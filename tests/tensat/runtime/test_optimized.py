@@ -110,7 +110,7 @@ def test_a_program_is_timed_with_the_pace(
     assert not isinstance(found, Failure), found
     assert len(found) >= 9
     assert all(each.seconds > 0 and each.slowness >= 1 for each in found)
-    assert all(0 < each.product < 1 for each in found)
+    assert all(0 < each.pace.product < 1 and each.pace.stream > 0 for each in found)
 
 
 def test_constants_among_the_inputs_are_dropped(tmp_path: Path) -> None:
