@@ -19,6 +19,7 @@ import onnx_ir as ir
 
 from extraction import ExtractionError
 from rulesets.rule import Rule
+from tensat.aim import aim_of
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.check.guard import Verdict, judge
 from tensat.cost_sources import cost_source, counts_of
@@ -30,19 +31,12 @@ from tensat.denormals import flush_denormals
 from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError, InternalError, UnsoundRuleError
 from tensat.fold import fold
-from tensat.improve import Aim, Budget, Plan, improve
+from tensat.improve import Budget, Plan, improve
 from tensat.kernels.emit import Decoded
-from tensat.kernels.machine import (
-    ALL_FUSIONS,
-    block_size,
-    cpu_machine,
-    cuda_machine,
-)
-from tensat.kernels.nhwc_ops import CUDA_FUSIONS
 from tensat.model.graph import OPAQUE, Graph
 from tensat.model.onnx_export import to_model
 from tensat.model.onnx_write import write
-from tensat.options import ORT_CPU, ORT_CUDA, ROOFLINE, Options
+from tensat.options import ORT_CUDA, Options
 from tensat.profiling.kept_nodes import kept_seconds
 from tensat.report import Report, summarize
 from tensat.runtime import Feeds, Program, Runtime
@@ -174,7 +168,8 @@ class Job:
         start = time.monotonic()
         with self._costs() as source:
             gpu = gpu_for(options.target, getattr(source, "setting", None))
-            aim = replace(self._aim(sizes, gpu), kept=self._kept(source, feeds))
+            aim = aim_of(options, source, self.runtime, sizes)
+            aim = replace(aim, kept=self._kept(source, feeds))
             pricing = max(0.0, options.seconds * 0.5 - (time.monotonic() - start))
             budget = Budget(limits, pricing, options.seconds * 0.25, options.seed)
             plan = improve(self.graph, self.rules, source, aim, budget, self.clock)
@@ -200,19 +195,6 @@ class Job:
     def _weights(self) -> int:
         """Bytes of the model's weights."""
         return sum(tensor.nbytes for tensor in self.graph.constants.values())
-
-    def _aim(self, sizes: dict[str, int], gpu: Gpu | None) -> Aim:
-        """What the result is for: the kernels of a machine, or operators as they are."""
-        every = self.options.measure_all
-        if gpu is not None:
-            machine = cuda_machine(targeted=self.options.target == ORT_CUDA)
-            return Aim(sizes, machine, CUDA_FUSIONS, cuda_machine(), every)
-        targeted = self.options.target == ORT_CPU
-        if self.options.cost == ROOFLINE and not targeted:
-            return Aim(sizes)
-        block = block_size(self.runtime)
-        machine = cpu_machine(block, targeted=targeted)
-        return Aim(sizes, machine, ALL_FUSIONS, cpu_machine(block), every)
 
     @contextmanager
     def _costs(self) -> Iterator[CostSource]:

@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from rulesets.rule import Rule
 from rulesets.store import load
+from tensat.aim import aim_of
 from tensat.backtrack import Backtracked, Bounds, backtrack
 from tensat.check.feeds import Inputs, find_inputs
 from tensat.check.guard import Verdict, judge
@@ -32,7 +33,7 @@ from tensat.report import Report, summarize
 from tensat.runtime import Runtime
 from tensat.sizes import bind_sizes
 from tensat.stages import Clock, Progress
-from tensat.taso.measure import aim_of, as_it_is, source_of
+from tensat.taso.measure import as_it_is, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class _Second:
                 candidate = to_model(folded.graph)
             # As the runtime runs them, which no search over graphs of operators knows.
             known = self.result.portable or self.result.ir_model
-            aim = aim_of(options, self.runtime, sizes)
+            aim = aim_of(options, source, self.runtime, sizes)
             costs = [
                 as_it_is(to_graph(each), source, aim, options).original_seconds
                 for each in (self.original, known, candidate)

@@ -14,6 +14,7 @@ from pathlib import Path
 import onnx_ir as ir
 
 from rulesets.size import Poly
+from tensat.aim import aim_of
 from tensat.check.feeds import find_inputs
 from tensat.cost_sources import cost_source
 from tensat.costs.source import CostSource
@@ -21,11 +22,10 @@ from tensat.egraph.saturate import Limits
 from tensat.errors import ExecutionError
 from tensat.extension import own_operators
 from tensat.improve import Aim, Budget, Plan, improve
-from tensat.kernels.machine import ALL_FUSIONS, block_size, cpu_machine
 from tensat.model.graph import CONSTANT, INPUT, Graph
 from tensat.model.onnx_import import to_graph
 from tensat.model.onnx_write import write
-from tensat.options import CUDA, ROOFLINE, Options
+from tensat.options import Options
 from tensat.report import summarize
 from tensat.runtime import Failure, Program, Runtime
 from tensat.sizes import bind_sizes
@@ -52,7 +52,8 @@ def operator_seconds(model: ir.Model, options: Options) -> tuple[Graph, dict[int
         graph = to_graph(model)
         sizes = _sizes(graph, model, options, runtime)
         with source_of(options, runtime, model) as source:
-            plan = as_it_is(graph, source, aim_of(options, runtime, sizes), options)
+            aim = aim_of(options, source, runtime, sizes)
+            plan = as_it_is(graph, source, aim, options)
             return graph, _node_seconds(graph, plan)
 
 
@@ -74,19 +75,6 @@ def source_of(
         threads=options.threads,
         weights=summarize(model).bytes,
     )
-
-
-def aim_of(options: Options, runtime: Runtime, sizes: Mapping[str, int]) -> Aim:
-    """What `optimize` has in view: the kernels of this machine, or operators as they are.
-
-    Args:
-        options: Their cost source counts.
-        runtime: Where operators run.
-        sizes: Value of each symbolic dimension.
-    """
-    if options.cost in {ROOFLINE, CUDA}:
-        return Aim(sizes)
-    return Aim(sizes, cpu_machine(block_size(runtime)), ALL_FUSIONS)
 
 
 def as_it_is(graph: Graph, source: CostSource, aim: Aim, options: Options) -> Plan:

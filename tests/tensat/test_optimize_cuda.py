@@ -16,9 +16,11 @@ from tensat.costs.source import PRICED_OPSET, Argument, Signature
 from tensat.costs.store import CostStore, Record, Setting
 from tensat.cuda.provider import Settings
 from tensat.errors import ModelError, UsageError
+from tensat.model.onnx_read import read
 from tensat.optimize import Result, optimize
 from tensat.options import Options
 from tensat.target import portable_path, target_of
+from tensat.taso.measure import operator_seconds
 from tests.tensat.cuda.nhwc_reference import NhwcConv
 from tests.tensat.cuda.simulated import FACTS
 from tests.tensat.model.onnx_models import model, node, ops, random, run, value
@@ -203,3 +205,21 @@ def test_costs_of_a_processor_are_refused(tmp_path: Path) -> None:
     options = _table(tmp_path / "t", None, Setting("a processor", "onnxruntime 1.32", 1))
     with pytest.raises(UsageError, match="'ort-cuda' needs costs of a GPU; these"):
         optimize(NETWORK, options)
+
+
+def test_every_way_to_a_prediction_has_the_same_kernels(tmp_path: Path) -> None:
+    """Costs of a GPU are those of its kernels for the TASO-shaped interface, too."""
+    options = replace(_table(tmp_path / "t", 0.4), target="portable", input_shapes=SHAPES)
+    proto = model(
+        [node("Conv", "x k", "a", pads=[1] * 4), node("Relu", "a", "y")],
+        [value("x", [1, 8, 20, 20])],
+        [value("y", [1, 32, 20, 20])],
+        {"k": random(32, 8, 3, 3)},
+    )
+    graph, seconds = operator_seconds(read(proto), options)
+    result = optimize(proto, options)
+    predicted = result.report.before.predicted_seconds
+    assert predicted is not None
+    assert sum(seconds.values()) == pytest.approx(predicted)
+    assert np.isfinite(predicted)
+    assert len(graph.nodes) == 4
