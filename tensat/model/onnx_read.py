@@ -16,6 +16,7 @@ import onnx
 import onnx_ir as ir
 
 from tensat.errors import ModelError, UsageError, one_line
+from tensat.model.embedded_data import check_embedded_data
 from tensat.model.onnx_carry import hide
 
 __all__ = ["ModelLike", "read"]
@@ -31,8 +32,8 @@ def read(model: ModelLike) -> ir.Model:
             is not changed and shares its tensors with the result.
 
     Raises:
-        ModelError: there is no such file, it is no ONNX model, or data that it keeps in
-            other files is missing.
+        ModelError: there is no such file, it is no ONNX model, or data of a tensor is
+            missing, in the file or in others.
         UsageError: the argument is something else.
     """
     if isinstance(model, ir.Model):
@@ -88,6 +89,7 @@ def _from_proto(proto: onnx.ModelProto, what: str, folder: str) -> ir.Model:
         raise ModelError(f"{what} is no ONNX model: it has no graph")
     if not proto.ir_version or (proto.ir_version >= 3 and not proto.opset_import):
         raise ModelError(f"{what} is no ONNX model: it names no version of ONNX")
+    check_embedded_data(proto, what)
     try:
         with _quiet():
             model = ir.serde.deserialize_model(proto)
