@@ -121,7 +121,7 @@ class _Job:
         source = CpuCosts(self.store, runtime, threads=options.threads, resident=resident)
         source.learn_pace()
         with self.clock.stage("model"):
-            self._times(program, feeds)
+            self._times(program, feeds, resident)
             profiled = self._profiled(graph, feeds)
         with self.clock.stage("kernels") as progress:
             asked = questions(
@@ -132,7 +132,9 @@ class _Job:
                 profiled=profiled,
                 resident=resident,
             )
-            between = _Between(progress, lambda: self._times(program, feeds, _BETWEEN))
+            between = _Between(
+                progress, lambda: self._times(program, feeds, resident, _BETWEEN)
+            )
             start = time.monotonic()
             found = source.costs(
                 asked.signatures, start + options.seconds, between, asked.kernels
@@ -140,7 +142,7 @@ class _Job:
             measuring = time.monotonic() - start - between.seconds
             costs = dict(zip(asked.signatures, found, strict=True))
         with self.clock.stage("model"):
-            self._times(program, feeds)
+            self._times(program, feeds, resident)
             runs = _steady(self.runs)
             times = [each.seconds for each in runs]
             measured = statistics.median(times)
@@ -165,9 +167,11 @@ class _Job:
         given = dict(self.options.input_shapes)
         return find_inputs(self.runtime, str(self.path), given, (self.options.seed,))
 
-    def _times(self, program: Program, feeds: Feeds, seconds: float = 2.0) -> None:
+    def _times(
+        self, program: Program, feeds: Feeds, resident: bool, seconds: float = 2.0
+    ) -> None:
         """Run the model for some time, and look how fast the machine is meanwhile."""
-        self.runs += _value(self.runtime.paced(program, feeds, seconds))
+        self.runs += _value(self.runtime.paced(program, feeds, seconds, not resident))
 
     def _profiled(self, graph: RunningGraph, feeds: Feeds) -> dict[str, float]:
         """Return what each node takes, after the runtime's own profile."""

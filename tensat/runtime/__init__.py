@@ -185,14 +185,23 @@ class Runtime:
         program: Program,
         feeds: Feeds,
         seconds: float,
+        weights: bool,
         timeout: float | None = None,
     ) -> list[PacedRun] | Failure:
         """Time a program; return what each run took, and how fast the machine was.
 
         The slowness is that of a small computation and of memory, measured close to the
         run; 1 is the best that the child has seen.
+
+        Args:
+            program: The model, and how it is loaded.
+            feeds: Its inputs.
+            seconds: Stop after this long, but not before some runs.
+            weights: Whether to look at the stream of weights, too; not for models whose
+                weights a core's own cache holds.
+            timeout: Seconds after which the call fails.
         """
-        answer = self.call("paced", program, feeds, seconds, timeout=timeout)
+        answer = self.call("paced", program, feeds, seconds, weights, timeout=timeout)
         return cast("list[PacedRun] | Failure", answer)
 
     def paces(

@@ -197,8 +197,7 @@ class PacedRun:
     Attributes:
         seconds: What it took.
         slowness: How slow the machine was meanwhile; 1 is the best it was seen at.
-        pace: The yardsticks meanwhile; what the model reads between two looks at the
-            stream decides how cold its weights are, as it does for the model's own.
+        pace: The yardsticks meanwhile.
     """
 
     seconds: float

@@ -160,7 +160,7 @@ class KernelClock:
         )
 
     def paced(
-        self, run: Callable[[], object], threads: int, seconds: float
+        self, run: Callable[[], object], threads: int, seconds: float, weights: bool
     ) -> list[PacedRun]:
         """Run something again and again; return what each run took, and the pace.
 
@@ -168,23 +168,31 @@ class KernelClock:
             run: What to time.
             threads: Threads that compute.
             seconds: Stop after this long, but not before `_LEAST` runs.
+            weights: Whether to look at the stream after each run, when its weights are as
+                old as the model's own; it drives the model out of a core's own cache.
         """
         now, result = clock(threads), list[PacedRun]()
+
+        def once() -> tuple[float, float]:
+            return _once(run, now), self._stream(threads) if weights else 0.0
+
         with pinned(threads):
             for _ in range(2):
                 run()
             end = time.perf_counter() + seconds
             while time.perf_counter() < end or len(result) < _LEAST:
                 before, stop = self._slowness(threads), time.perf_counter() + _SLICE
-                first = self._product(threads)
+                product = self._product(threads)
                 run()
-                times = [_once(run, now)]
+                found = [once()]
                 while time.perf_counter() < stop:
-                    times.append(_once(run, now))
-                weights = self._stream(threads)  # as cold as the model leaves them
-                pace = Pace((first + self._product(threads)) / 2, weights)
+                    found.append(once())
+                product = (product + self._product(threads)) / 2
                 slowness = max(before, self._slowness(threads))
-                result.extend(PacedRun(each, slowness, pace) for each in times)
+                result.extend(
+                    PacedRun(each, slowness, Pace(product, stream))
+                    for each, stream in found
+                )
         return result
 
     def paces(self, threads: int, seconds: float, between: int) -> list[Pace]:

@@ -124,10 +124,12 @@ class Worker:
             interleaved(run, program.threads, seconds, (5, 50))
             return node_seconds(session.end_profiling())
 
-    def paced(self, program: Program, feeds: Feeds, seconds: float) -> list[PacedRun]:
+    def paced(
+        self, program: Program, feeds: Feeds, seconds: float, weights: bool
+    ) -> list[PacedRun]:
         """Time a program; return what each run took, and how fast the machine was."""
         run = _bound(self._session(program), feeds)
-        return self._clock.paced(run, program.threads, seconds)
+        return self._clock.paced(run, program.threads, seconds, weights)
 
     def best(self, threads: int, known: Mapping[str, float]) -> dict[str, float]:
         """Return the best that the machine was seen at."""

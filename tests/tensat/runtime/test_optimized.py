@@ -97,8 +97,9 @@ def test_nodes_are_timed(runtime: Runtime, program: Program, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("declared", [(1, 4, 8, 8), (4, 8)], ids=["bound", "other rank"])
+@pytest.mark.parametrize("weights", [True, False], ids=["stream", "no stream"])
 def test_a_program_is_timed_with_the_pace(
-    runtime: Runtime, tmp_path: Path, declared: tuple[int, ...]
+    runtime: Runtime, tmp_path: Path, declared: tuple[int, ...], weights: bool
 ) -> None:
     """Even where the output has another rank than the model declares."""
     nodes = [helper.make_node("Neg", ["x"], ["y"])]
@@ -106,11 +107,12 @@ def test_a_program_is_timed_with_the_pace(
     model = onnx.load(path)
     model.graph.output.append(value("y", *declared))
     path.write_bytes(model.SerializeToString())
-    found = runtime.paced(Program(str(path)), FEEDS, 0.0)
+    found = runtime.paced(Program(str(path)), FEEDS, 0.0, weights)
     assert not isinstance(found, Failure), found
     assert len(found) >= 9
     assert all(each.seconds > 0 and each.slowness >= 1 for each in found)
-    assert all(0 < each.pace.product < 1 and each.pace.stream > 0 for each in found)
+    assert all(0 < each.pace.product < 1 for each in found)
+    assert all((each.pace.stream > 0) is weights for each in found)
 
 
 def test_constants_among_the_inputs_are_dropped(tmp_path: Path) -> None:
