@@ -100,14 +100,14 @@ def _rows_binary(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 def _scaled_unary(shape: Shape) -> Iterator[Step]:
-    if len(shape) == 4 and shape[1:] == (1, 1, 1):
-        yield reshaped(shape[0], 1, 1)
+    if shape in ((C, 1, 1), (K, 1, 1)):
+        yield reshaped(shape[0], 1, 1, 1)
 
 
 def _scaled_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == (B, C, H, W) and b == (K, C, 2, 3):
         yield CONV
-    if len(a) == 4 and b in ((a[1], 1, 1), (a[0], 1, 1, 1)):
+    if len(a) == 4 and b in ((K, 1, 1), (a[0], 1, 1, 1)):
         yield MUL
 
 
@@ -121,7 +121,7 @@ def _differences_binary(a: Shape, b: Shape) -> Iterator[Step]:
 def _turned_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == (B, C, H, W) and b == (C, N, 2, 3):
         yield TURNED
-    if len(a) == 4 and b in ((), (a[1], 1, 1), (a[0], 1, 1, 1)):
+    if len(a) == 4 and b in ((), (C, 1, 1), (a[0], 1, 1, 1)):
         yield MUL
 
 
@@ -156,20 +156,18 @@ def _channels_binary(a: Shape, b: Shape) -> Iterator[Step]:
 
 
 def _shifts_unary(shape: Shape) -> Iterator[Step]:
-    if shape == (K, C, 2, 3):
+    if shape == (K, C, P, Q):
         yield step("ReduceSum", axes=(1, 2, 3), keepdims=0)
     if shape == (K,):
         yield reshaped(K, 1, 1)
-    if shape == (C, 1, 1):
-        yield reshaped(1, C, 1, 1)
 
 
 def _shifts_binary(a: Shape, b: Shape) -> Iterator[Step]:
-    if a == (B, C, H, W) and b == (K, C, 2, 3):
-        yield CONV
+    if a == (B, C, H, W) and b == (K, C, P, Q):
+        yield _window("Conv", strides=(2, 1))
     if a == (B, C, H, W) and b in ((C, 1, 1), ()):
         yield ADD
-    if a == (K, C, 2, 3) and b == (1, C, 1, 1):
+    if a == (K, C, P, Q) and b == (C, 1, 1):
         yield MUL
     if a == (K,) and b == ():
         yield MUL
@@ -269,7 +267,7 @@ FOLDED: tuple[Family, ...] = (
         (
             *leaves("x", 1, B, C, H, W),
             *leaves("w", 1, K, C, 2, 3),
-            *leaves("d", 1, K, 1, 1, 1),
+            *leaves("c", 1, K, 1, 1),
         ),
         SMALL,
         SMALLS,
@@ -291,7 +289,7 @@ FOLDED: tuple[Family, ...] = (
         (
             *leaves("x", 1, B, C, H, W),
             *leaves("w", 1, C, N, 2, 3),
-            *leaves("c", 1, C, 1, 1, 1),
+            *leaves("c", 1, C, 1, 1),
             *leaves("s", 1),
         ),
         SMALL,
@@ -339,12 +337,12 @@ FOLDED: tuple[Family, ...] = (
         "shifts",
         (
             *leaves("x", 1, B, C, H, W),
-            *leaves("w", 1, K, C, 2, 3),
+            *leaves("w", 1, K, C, P, Q),
             *leaves("c", 1, C, 1, 1),
             *leaves("s", 1),
         ),
-        SMALL,
-        SMALLS,
+        {**SMALL, "u": 2, "v": 3},
+        {**SMALLS, "u": 3, "v": 2},
         _shifts_unary,
         _shifts_binary,
         largest=5.0,

@@ -3,8 +3,9 @@
 As in `rulesets.families_narrow`: few operators each, enumerated completely. `padded` are
 paddings before pools, `enlarged` paddings of kernels, `pointwise` a convolution of one
 pixel behind another, `halved` groups joined in pairs, `one-row` a product of one row as a
-convolution, `flattened` vectors behind a reshape, `casts` what changes no value,
-`bounds` maxima and minima alone, and `saturating` what is linear between two numbers.
+convolution, `flattened` vectors behind a reshape, `biases` vectors added to concatenations,
+`casts` what changes no value, `bounds` maxima and minima alone, and `saturating` what is
+linear between two numbers.
 """
 
 from collections.abc import Iterator
@@ -148,6 +149,20 @@ def _flattened_binary(a: Shape, b: Shape) -> Iterator[Step]:
         yield ADD
 
 
+def _biases_unary(shape: Shape) -> Iterator[Step]:
+    if len(shape) == 1:
+        yield reshaped(*shape, 1, 1)
+
+
+def _biases_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if (a, b) == ((B, C, H, W), (B, K, H, W)):
+        yield step("Concat", axis=1)
+    elif (a, b) == ((C,), (K,)):
+        yield step("Concat", axis=0)
+    elif len(a) == 4 and b == (a[1], 1, 1):
+        yield ADD
+
+
 # -- single elements -----------------------------------------------------------------------
 
 
@@ -251,6 +266,19 @@ MOVED: tuple[Family, ...] = (
         ROWS,
         _flattened_unary,
         _flattened_binary,
+    ),
+    Family(
+        "biases",
+        (
+            *leaves("x", 1, B, C, H, W),
+            *leaves("y", 1, B, K, H, W),
+            *leaves("c", 1, C),
+            *leaves("d", 1, K),
+        ),
+        SMALL,
+        SMALLS,
+        _biases_unary,
+        _biases_binary,
     ),
     Family("casts", leaves("x", 1, M, K), SIZES, OTHERS, _casts_unary, _never),
     Family("bounds", leaves("x", 3, M, K), SIZES, OTHERS, _never, _bounds_binary),
