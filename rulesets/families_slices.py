@@ -109,8 +109,21 @@ def _off_joined(a: Shape, b: Shape) -> Iterator[Step]:
 # -- elements ----------------------------------------------------------------------------
 
 
+SPREAD = (*leaves("x", 1, PART, LONG), *leaves("c", 1, LONG))
+
+
 def _spread(a: Shape, b: Shape) -> bool:
     return len(a) == 2 and len(b) == 1 and b[0] == a[1]
+
+
+def _across(shape: Shape) -> Iterator[Step]:
+    if len(shape) == 2 and shape[0] == PART:
+        yield cut(0, 1, 3)
+
+
+def _along(shape: Shape) -> Iterator[Step]:
+    if shape[-1] == LONG:
+        yield cut(len(shape) - 1, 1, 3)
 
 
 def each(
@@ -205,13 +218,8 @@ SLICED: tuple[Family, ...] = (
     ),
     narrow("cut-function", leaves("x", 1, M, LONG), _and(_once(1), *FUNCTIONS), _none),
     *each("cut-even", ARITHMETIC, leaves("x", 2, M, LONG), _once(1), operator.eq),
-    *each(
-        "cut-spread",
-        ARITHMETIC,
-        (*leaves("x", 1, PART, LONG), *leaves("c", 1, LONG)),
-        lambda shape: _once(0, 1)(shape) if len(shape) > 1 else _once(0)(shape),
-        _spread,
-    ),
+    *each("cut-across", ARITHMETIC, SPREAD, _across, _spread),
+    *each("cut-along", ARITHMETIC, SPREAD, _along, _spread),
     narrow("cut-turned", leaves("x", 1, M, LONG, K), _turned, _none),
     narrow("cut-folded", leaves("x", 1, M, LONG, 12), _folded, _none),
     narrow("cut-unfolded", leaves("x", 1, M, 12), _unfolded, _none),

@@ -18,7 +18,7 @@ from rulesets.rule import Rule
 from rulesets.rule_text import reversed_text
 from rulesets.store import parse_file
 from rulesets.verify import Verdict, elementwise
-from rulesets.widen import Wide, widen
+from rulesets.widen import Wide, widen, written_out
 
 PATIENCE = 2.0
 """Seconds of processor time for wider forms of a direction that is not proved."""
@@ -140,7 +140,7 @@ def _back(
 
     Returns:
         The way back, None if it is not proved; and whether it can only be a narrow rule,
-        because the right side has numbers that are computed from those of the left.
+        because the right side of a wide one computes numbers from those of the left.
     """
     if not proved:
         return None, False
@@ -148,7 +148,7 @@ def _back(
     try:
         better, verdict = proved_text(turned, _parsed(turned), prove)
     except RuleError:
-        return None, True
+        return None, not written_out(proved[0][0])
     if verdict.tier not in accept or verdict.tier != WIDE:
         return None, False
     better += proof_line(verdict)

@@ -108,6 +108,11 @@ def _conditions(text: str) -> list[str]:
     return re.findall(r'"([^"]*)"', line[1]) if line else []
 
 
+def written_out(text: str) -> bool:
+    """Say whether a rule speaks of sizes that are written out as numbers."""
+    return any(re.match(FIXED_SIZE, each) for each in _conditions(text))
+
+
 def _without(text: str, conditions: Sequence[str]) -> str:
     kept = [each for each in _conditions(text) if each not in conditions]
     where = ", ".join(f'"{each}"' for each in kept)
