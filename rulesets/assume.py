@@ -317,7 +317,11 @@ def _one_or(binding: Binding, size: Size, whole: Size) -> None:
     if size in (1, whole):
         return
     answer = binding.scenario.choose(("fits", size, whole), ("equal", "one"))
-    binding.scenario.learn_equal(size, whole if answer == "equal" else 1)
+    if answer == "equal":
+        binding.scenario.learn_equal(size, whole)
+    else:  # where both are 1, they are equal
+        binding.scenario.learn_large(whole)
+        binding.scenario.learn_equal(size, 1)
 
 
 def _nested(binding: Binding, one: str, other: str) -> None:

@@ -57,17 +57,22 @@ def _strength(verdict: tuple[str, str]) -> tuple[int, int]:
     return -TIERS.index(tier), max(numbers, default=99 if ranks == "any" else 0)
 
 
-def differences(rules: Iterable[Rule], rows: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Return the rows whose kept verdict is not the one found, as texts.
+def differences(
+    rules: Iterable[Rule], rows: Mapping[str, tuple[str, str]]
+) -> tuple[list[str], list[str]]:
+    """Return the rows whose kept verdict is not found again, and those with a better one.
 
     Ranks are not compared: how far they go is a matter of time.
     """
     kept = {row_of(rule.name): rule.verdict for rule in rules}
-    return [
-        f"{row}: kept {kept[row] or 'nothing'}, found {found}"
-        for row, (found, _) in rows.items()
-        if kept[row] != found
-    ]
+    worse, better = [], []
+    for row, (found, _) in rows.items():
+        text = f"{row}: kept {kept[row] or 'nothing'}, found {found}"
+        if kept[row] not in TIERS or TIERS.index(found) > TIERS.index(kept[row]):
+            worse.append(text)
+        elif found != kept[row]:
+            better.append(text)
+    return worse, better
 
 
 def write(folder: Path, rows: Mapping[str, tuple[str, str]]) -> None:

@@ -98,7 +98,7 @@ def audit_command(
     deep: Annotated[bool, typer.Option(help="go on to higher ranks")] = False,
     write: Annotated[bool, typer.Option(help="write the verdicts; deep")] = False,
 ) -> None:
-    """Prove every rule again; exit code 1 if one fails or another verdict is kept."""
+    """Prove every rule again; exit code 1 if one fails or a better verdict is kept."""
     place = folder_of(folder)
     rules = load(place)
     results = []
@@ -110,11 +110,11 @@ def audit_command(
     if write:
         auditing.write(place, rows)
         manifest.write(place / manifest.FILE, manifest.manifest_of(place))
-    kept = auditing.differences(load(place), rows)
-    for text in kept:
+    worse, better = auditing.differences(load(place), rows)
+    for text in (*worse, *better):
         console.print(text)
     unproved = [rule for rule, verdict in results if not verdict.proved]
-    raise typer.Exit(1 if kept or unproved else 0)
+    raise typer.Exit(1 if worse or unproved else 0)
 
 
 def _summary(results: Sequence[tuple[Rule, Verdict]]) -> None:

@@ -34,12 +34,6 @@ def deadline_in(seconds: float) -> float:
     return time.process_time() + seconds
 
 
-def allowed_ms(most: int) -> int:
-    """Return how long a solver may work, in milliseconds: `most`, or what is left."""
-    left = (_DEADLINE.get() - time.process_time()) * 1000
-    return max(1, int(min(most, left)))
-
-
 def check_time() -> None:
     """Return while there is time.
 

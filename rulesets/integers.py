@@ -3,23 +3,28 @@
 A *fact* is a polynomial that is >= 0. Every non-linear monomial and every quotient is first
 taken for an integer of its own (stage a); then products of pairs of facts are added, each
 still linear in those integers (stage b); last, the monomials are products (stage c).
-What Z3 does not settle in time is not known: that never proves anything.
+What Z3 does not settle in its number of steps is not known: that never proves anything.
 
 z3 is imported when the first question is asked.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement, product
 from math import lcm
 from types import ModuleType
 
-from rulesets.deadline import allowed_ms, check_time
+from rulesets import samples
+from rulesets.deadline import check_time
 from rulesets.errors import MissingLibraryError
 from rulesets.size import Monomial, Poly, Quotient, Size, symbol, symbols
 
-LINEAR_MS, NONLINEAR_MS = 3000, 1500
+LINEAR_STEPS, NONLINEAR_STEPS = 10_000_000, 3_000_000
+"""How long Z3 may work, in its own steps: some three seconds, and one.
+
+Steps and not seconds, so that an answer does not depend on the machine.
+"""
 MOST_PRODUCTS = 200
 
 type Weighted = Sequence[tuple[Fraction, frozenset[Poly]]]
@@ -133,8 +138,12 @@ def _unsatisfiable(
     everything = (*everything, *quotient_facts(everything))
     relevant = _connected(sorted(everything, key=str), (*constraints, *domains))
     hard = any(map(_nonlinear, (*relevant, *constraints, *domains)))
-    base = tuple(each for each in relevant if each not in set(domains))
+    own = set(domains)
+    base = tuple(each for each in relevant if each not in own)
     frozen = tuple((weight, domain) for weight, domain in weighted)
+    chosen = samples.where_all((*base, *constraints))
+    if samples.unbalanced(frozen, chosen) if frozen else chosen:
+        return False
     return _settled(base, constraints, frozen, stages if hard else 1)
 
 
@@ -189,13 +198,11 @@ def _solve(
     declared = [f"(declare-const {name} Int)" for name in stage.known.values()]
     text = "\n".join([*declared, *(f"(assert {each})" for each in asserted)])
     z3 = z3_module()
-    solver = z3.Solver() if number == 2 else z3.SolverFor("QF_LIA")
-    solver.set("timeout", allowed_ms(NONLINEAR_MS if number == 2 else LINEAR_MS))
+    # What Z3 finds about products depends on what its context has seen before.
+    solver = z3.Solver(ctx=z3.Context()) if number == 2 else z3.SolverFor("QF_LIA")
+    solver.set("rlimit", NONLINEAR_STEPS if number == 2 else LINEAR_STEPS)
     solver.from_string(text)
-    answer = solver.check()
-    # An answer cut short must not be remembered.
-    check_time()
-    return bool(answer == z3.unsat)
+    return bool(solver.check() == z3.unsat)
 
 
 def _all(conditions: Sequence[str]) -> str:
@@ -239,18 +246,44 @@ def _coefficients_suffice(goal: Poly, positive: Collection[str]) -> bool:
 class Integers:
     """Facts about integers, and what follows from them."""
 
-    def __init__(self, facts: Iterable[Size], positive: Iterable[str] = ()) -> None:
-        """Take facts (>= 0), and names of integers known to be >= 1."""
-        self.positive = frozenset(positive)
-        self.facts = frozenset(each for each in facts if isinstance(each, Poly))
-        least = (symbol(name) - 1 for name in sorted(self.positive))
-        self._all: tuple[Size, ...] = (*self.facts, *least)
+    def __init__(
+        self,
+        facts: Iterable[Size],
+        positive: Iterable[str] = (),
+        within: "Integers | None" = None,
+    ) -> None:
+        """Take facts (>= 0), and names of integers known to be >= 1.
+
+        Args:
+            facts: The facts.
+            positive: The names.
+            within: What is known besides; it has the same names.
+        """
+        mine = frozenset([each for each in facts if isinstance(each, Poly)])
+        self.facts: frozenset[Poly] = mine
+        self.positive: frozenset[str] = frozenset(positive)
+        if within is not None:
+            self.facts, self.positive = within.facts | mine, within.positive
+        self._more = mine
+        self._within = within
         self._answers: dict[object, bool] = {}
+
+    @cached_property
+    def all(self) -> tuple[Size, ...]:
+        """All facts, those about positive names among them."""
+        return (*self.facts, *(symbol(name) - 1 for name in sorted(self.positive)))
+
+    @cached_property
+    def chosen(self) -> int:
+        """The choices of values, see `rulesets.samples`, at which the facts hold."""
+        if self._within is None:
+            return samples.where_all(self.all)
+        return samples.where_all(self._more, self._within.chosen)
 
     def with_facts(self, more: Iterable[Size]) -> "Integers":
         """Return these and more facts."""
-        added = frozenset(each for each in more if isinstance(each, Poly)) - self.facts
-        return Integers(self.facts | added, self.positive) if added else self
+        added = [e for e in more if isinstance(e, Poly) and e not in self.facts]
+        return Integers(added, within=self) if added else self
 
     def implied(self, goal: Size, stages: int = 3) -> bool:
         """Say whether `goal >= 0` follows, going through so many stages."""
@@ -258,8 +291,9 @@ class Integers:
             return goal >= 0
         key = goal, stages
         if key not in self._answers:
-            self._answers[key] = obvious(goal, self.facts, self.positive) or _unsatisfiable(
-                self._all, (-goal - 1,), stages=stages
+            self._answers[key] = obvious(goal, self.facts, self.positive) or (
+                not samples.where(-goal - 1) & self.chosen
+                and _unsatisfiable(self.all, (-goal - 1,), stages=stages)
             )
         return self._answers[key]
 
@@ -274,10 +308,11 @@ class Integers:
             return True
         key = ("impossible", stages, frozenset(asked))
         if key not in self._answers:
-            wanted = asked or self._all
-            self._answers[key] = any(
-                self._opposite(each) for each in asked
-            ) or _unsatisfiable(self._all, wanted, stages=stages)
+            wanted = asked or self.all
+            self._answers[key] = any(self._opposite(each) for each in asked) or (
+                not samples.where_all(asked, self.chosen)
+                and _unsatisfiable(self.all, wanted, stages=stages)
+            )
         return self._answers[key]
 
     def _opposite(self, condition: Size) -> bool:
@@ -294,7 +329,9 @@ class Integers:
             return True
         if len(left) == 1 and not left[0][1]:
             return self.impossible()
-        return _unsatisfiable(self._all, (), left)
+        if samples.unbalanced(left, self.chosen):
+            return False
+        return _unsatisfiable(self.all, (), left)
 
 
 def same_union(

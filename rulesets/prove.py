@@ -17,7 +17,7 @@ from rulesets.judge import judging
 from rulesets.normal_form import TooLargeError
 from rulesets.rule import Rule
 from rulesets.scenario import DeadError, Scenario, State, scenarios
-from rulesets.sides import Limits, Sides
+from rulesets.sides import Limits, Sides, Subject
 from rulesets.symbols import Tensors
 from rulesets.values import Evidence
 
@@ -73,7 +73,7 @@ def prove(rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> Proof:
     needs: dict[str, None] = {}
     ranks: set[int] = set()
     checked = 0
-    run = partial(_run, rule, dtypes, limits)
+    run = partial(_run, Subject(rule, dtypes, limits))
     try:
         with until(limits.deadline):
             for outcome in scenarios(run, State(), limits.runs):
@@ -94,11 +94,9 @@ def prove(rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> Proof:
     return Proof(True, tuple(needs), "", checked, frozenset(ranks))
 
 
-def _run(
-    rule: Rule, dtypes: Mapping[str, str], limits: Limits, scenario: Scenario
-) -> _Outcome:
+def _run(subject: Subject, scenario: Scenario) -> _Outcome:
     """Compare both sides in one scenario."""
-    sides = Sides(rule, dtypes, limits, scenario)
+    sides = Sides(subject, scenario)
     with judging(scenario):
         try:
             lefts = _lefts(sides)
@@ -106,7 +104,7 @@ def _run(
             sides.binding.meaning = sides.rights
             rights = [
                 sides.right(term, left.dtype)
-                for term, left in zip(rule.rhs, lefts, strict=True)
+                for term, left in zip(subject.rule.rhs, lefts, strict=True)
             ]
         except ShapeError:
             # There is no such left side, or the engine's shape check keeps the rule away.
@@ -130,7 +128,7 @@ def _lefts(sides: Sides) -> list[Tensors]:
     lefts = [sides.left(term) for term in sides.rule.lhs]
     sides.settle()
     if sides.pending:
-        raise NotModelledError(f"the condition {sides.pending[0].text}")
+        raise NotModelledError(f"the condition {sides.pending[0][0].text}")
     if sides.scenario.integers.impossible(stages=1):
         raise DeadError
     return lefts

@@ -40,12 +40,15 @@ class State:
         values: What solved symbols stand for.
         reals: What real attributes and elements of tensors are known to be.
         needs: Conditions of the right side that did not follow, as texts.
+        large: Sizes that are 2 or more, so that a case leaves to another one what both
+            would cover.
     """
 
     decisions: Mapping[Any, Any] = field(default_factory=dict)
     values: Mapping[str, Size] = field(default_factory=dict)
     reals: Mapping[str, Sum] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    large: tuple[Size, ...] = ()
 
 
 class Scenario:
@@ -108,6 +111,12 @@ class Scenario:
             self.learn_equal(fact, 0)
         self.facts[fact] = None
         self._integers = None
+
+    def learn_large(self, size: Size) -> None:
+        """Take `size >= 2` for a fact, in this run and those that start from it."""
+        self.learn_at_least(size, 2)
+        if size not in self.state.large:
+            self.state = replace(self.state, large=(*self.state.large, size))
 
     def note(self, fact: Size, /) -> None:
         """Remember a fact about index variables in their ranges."""
@@ -174,7 +183,12 @@ class Scenario:
 
     def _restart(self, solved: Mapping[str, Size]) -> None:
         values = {k: substitute(v, solved) for k, v in self.state.values.items()}
-        state = replace(self.state, values={**values, **solved}, needs=tuple(self.needs))
+        state = replace(
+            self.state,
+            values={**values, **solved},
+            needs=tuple(self.needs),
+            large=tuple(substitute(each, solved) for each in self.state.large),
+        )
         raise RestartError(state)
 
     def set_real(self, name: str, value: Sum) -> None:
@@ -256,14 +270,23 @@ class Scenario:
             if self.integers.equal(first, other):
                 continue
             answer = self.choose(("joined", first, other), ("equal", "first", "other"))
+            # The cases exclude one another: both are 1 in the second alone. What a right
+            # side needs is stated as if they did not.
+            if answer == "first":
+                self._learn_one(first)
+                first = other
+                continue
+            if not self.right:
+                self.learn_large(first)
             if answer == "equal":
                 self.learn_equal(first, other)
             else:
-                one = first if answer == "first" else other
-                self.learn_equal(one, 1)
-                self.ones.add(one)
-                first = other if answer == "first" else first
+                self._learn_one(other)
         return first
+
+    def _learn_one(self, size: Size) -> None:
+        self.learn_equal(size, 1)
+        self.ones.add(size)
 
     def one(self, size: Size, /) -> bool:
         """Say whether a size was chosen to be 1 and could not be solved for it."""
@@ -336,6 +359,8 @@ def scenarios(run: Any, first: State, most: int) -> Iterator[Any]:
             raise NotModelledError(f"more than {most} runs")
         scenario = Scenario(state)
         try:
+            for size in state.large:
+                scenario.learn_at_least(size, 2)
             yield run(scenario)
         except RestartError as restart:
             waiting.extend([*scenario.siblings, restart.state])

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from rulesets.assume import Binding, assume, evaluate
+from rulesets.condition import Condition
 from rulesets.errors import NotModelledError, ShapeError
 from rulesets.expression import Call, Expression, Number, Parameter, Sequenced, Text
 from rulesets.ops import OPERATORS
@@ -41,15 +42,37 @@ class Limits:
     attributes: Mapping[str, Any] | None = None
 
 
-class Sides:
-    """Builds both sides of a rule in one scenario."""
+class Subject:
+    """What is proved, with all that no scenario changes.
 
-    def __init__(
-        self, rule: Rule, dtypes: Mapping[str, str], limits: Limits, scenario: Scenario
-    ) -> None:
+    Args:
+        rule: The rule, without rest variables.
+        dtypes: The element types of the tensor variables.
+        limits: How far to go.
+    """
+
+    def __init__(self, rule: Rule, dtypes: Mapping[str, str], limits: Limits) -> None:
         self.rule = rule
         self.dtypes = dtypes
         self.limits = limits
+        self.looked_into = _looked_into(rule)
+        self.labels = {
+            each.label for side in rule.lhs for each in applications(side) if each.label
+        }
+        found = dict.fromkeys(name for term in rule.lhs for name in _variables(term))
+        self.variables = [name for name in found if name not in self.labels]
+        self.conditions = tuple(map(_asking, rule.where))
+
+
+class Sides:
+    """Builds both sides of a rule in one scenario."""
+
+    def __init__(self, subject: Subject, scenario: Scenario) -> None:
+        rule = subject.rule
+        self.subject = subject
+        self.rule = rule
+        self.dtypes = subject.dtypes
+        self.limits = limits = subject.limits
         self.scenario = scenario
         names = Names()
         real = rule.dtypes == "float"
@@ -59,12 +82,8 @@ class Sides:
             side.unrolled = limits.shapes is not None
         self.binding = Binding(scenario, self.lefts)
         self.bundles: dict[tuple[str, str], Any] = {}
-        self.pending = list(rule.where)
+        self.pending = list(subject.conditions)
         self.made: dict[tuple[Term, str], Tensors] = {}
-        self.looked_into = _looked_into(rule)
-        self.labels = {
-            each.label for side in rule.lhs for each in applications(side) if each.label
-        }
 
     def shapes_text(self) -> str:
         """Return the shapes of the variables, for a message."""
@@ -76,27 +95,23 @@ class Sides:
 
     def early(self) -> None:
         """Choose ranks, and take for granted what speaks of ranks and sizes alone."""
-        for term in self.rule.lhs:
-            for variable in _variables(term):
-                if variable not in self.labels:
-                    self.variable(variable)
-        self.settle()
+        for variable in self.subject.variables:
+            self.variable(variable)
+            self.settle()
 
     def settle(self) -> None:
         """Take for granted every condition whose variables are all bound."""
         tensors, attributes = self.binding.tensors.keys(), self.binding.attributes.keys()
-        for condition in list(self.pending):
-            about = {each.name for each in condition.tensors}
-            about = about.union(*map(tensors_in, condition.expressions))
-            asked = frozenset().union(*map(attributes_in, condition.expressions))
+        for each in list(self.pending):
+            condition, about, asked = each
             if about <= tensors and asked <= attributes:
-                self.pending.remove(condition)
+                self.pending.remove(each)
                 assume(condition, self.binding)
 
     def variable(self, name: str) -> Tensors:
         """Return a tensor variable, its rank and sizes chosen."""
         if name not in self.binding.tensors:
-            if name in self.labels:
+            if name in self.subject.labels:
                 raise NotModelledError(f"?{name} is used before it is made")
             scenario = self.scenario
             if self.limits.shapes is not None:
@@ -278,7 +293,7 @@ class Sides:
             if self.limits.attributes is not None:
                 bound[variable] = self.limits.attributes[variable]
             else:
-                opaque = variable not in self.looked_into
+                opaque = variable not in self.subject.looked_into
                 text = f"?{variable}"
                 question = asked(key=text, text=text, opaque=opaque)
                 bound[variable] = attribute(question, name, position)
@@ -320,6 +335,16 @@ def _spread(arguments: list[Tensors]) -> list[Tensors]:
         for each in arguments
         for result in (each.results if isinstance(each, Several) else (each,))
     ]
+
+
+def _asking(condition: Condition) -> tuple[Condition, frozenset[str], frozenset[str]]:
+    """Return a condition with the tensor and attribute variables it mentions."""
+    tensors = frozenset(each.name for each in condition.tensors)
+    return (
+        condition,
+        tensors.union(*map(tensors_in, condition.expressions)),
+        frozenset().union(*map(attributes_in, condition.expressions)),
+    )
 
 
 def _variables(term: Term) -> list[str]:

@@ -56,13 +56,13 @@ class Poly:
         return _sum(self, other)
 
     def __neg__(self) -> "Poly":
-        return Poly(tuple([(monomial, -number) for monomial, number in self.terms]))
+        return _product(self, -1)  # type: ignore[return-value]
 
     def __sub__(self, other: Size) -> Size:
-        return self + -other
+        return _sum(self, -other)
 
     def __rsub__(self, other: int) -> Size:
-        return -self + other
+        return _sum(-self, other)
 
     def __mul__(self, other: Size) -> Size:
         return _product(self, other)
@@ -71,8 +71,7 @@ class Poly:
     __rmul__ = __mul__
 
     def __str__(self) -> str:
-        text = " + ".join(_term_text(monomial, number) for monomial, number in self.terms)
-        return text.replace("+ -", "- ")
+        return _poly_text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,7 @@ class Broadcast:
         return f"broadcast({', '.join(map(str, self.sizes))})"
 
 
+@lru_cache(maxsize=1 << 14)
 def symbol(name: str) -> Poly:
     """Return the polynomial that is one symbol."""
     return Poly(((((name, 1),), 1),))
@@ -188,6 +188,7 @@ def evaluate(size: Size, env: Mapping[str, int]) -> int:
     )
 
 
+@lru_cache(maxsize=1 << 16)
 def symbols(size: Size) -> frozenset[str]:
     """Return the names of all symbols in a size."""
     names = set[str]()
@@ -218,10 +219,9 @@ def provably_nonnegative(size: Size) -> bool:
     """Return whether a size is >= 0 for all values of its symbols, as far as is obvious."""
     if isinstance(size, int):
         return size >= 0
-    return all(
-        number > 0 and all(_atom_nonnegative(atom) for atom, _ in monomial)
-        for monomial, number in size.terms
-    )
+    dividends = (a.dividend for m, _ in size.terms for a, _ in m if isinstance(a, Quotient))
+    positive = all(number > 0 for _, number in size.terms)
+    return positive and all(map(provably_nonnegative, dividends))
 
 
 def provably_positive(size: Size) -> bool:
@@ -231,8 +231,6 @@ def provably_positive(size: Size) -> bool:
 
 def provably_different(one: Size, other: Size) -> bool:
     """Return whether two sizes obviously differ for all values of their symbols."""
-    if isinstance(one, int) and isinstance(other, int):
-        return one != other
     difference = one - other
     if isinstance(difference, int):
         return difference != 0
@@ -387,8 +385,10 @@ def _replaced(atom: Atom, values: Mapping[str, Size]) -> Size:
     return joined
 
 
-def _atom_nonnegative(atom: Atom) -> bool:
-    return not isinstance(atom, Quotient) or provably_nonnegative(atom.dividend)
+@lru_cache(maxsize=1 << 15)
+def _poly_text(size: Poly) -> str:
+    text = " + ".join(_term_text(monomial, number) for monomial, number in size.terms)
+    return text.replace("+ -", "- ")
 
 
 def _term_text(monomial: Monomial, number: int) -> str:

@@ -13,9 +13,8 @@ from typing import Any
 
 from rulesets import normal_form
 from rulesets.canonical import canonical
-from rulesets.deadline import allowed_ms, check_time
 from rulesets.decide import Decider, atoms_of
-from rulesets.integers import Integers, z3_module
+from rulesets.integers import LINEAR_STEPS, Integers, z3_module
 from rulesets.normal_form import Demand, cases
 from rulesets.normal_form_text import text_of
 from rulesets.scalar import (
@@ -41,7 +40,6 @@ from rulesets.size import Size, substitute, symbol
 from rulesets.symbols import Symbols, Tensors
 from rulesets.unify import of_sums, solve
 
-REAL_MS = 2000
 MOST_ATOMS = 40
 
 
@@ -275,15 +273,13 @@ class Reals:
         if any(term.bound or term.domain for term in one.terms):
             return False
         solver = self.z3.Solver()
-        solver.set("timeout", allowed_ms(REAL_MS))
+        solver.set("rlimit", LINEAR_STEPS)
         goal = self.term(one)
         for fact, strict in self.evidence.scenario.real_facts:
             value = self.term(fact)
             solver.add(value > 0 if strict else value >= 0)
         solver.add(*self.facts, goal != 0)
-        answer = solver.check()
-        check_time()
-        return bool(answer == self.z3.unsat)
+        return bool(solver.check() == self.z3.unsat)
 
     def _sets(self, one: Sum) -> Iterator[Largest]:
         for term in one.terms:

@@ -67,14 +67,26 @@ def test_a_row_has_its_weakest_verdict(folder: Path) -> None:
 def test_verdicts_are_written_once(folder: Path) -> None:
     """Writing twice changes nothing, and what was kept before is replaced."""
     rows = by_row(audit(load(folder)))
-    assert len(differences(load(folder), rows)) == 2
+    worse, better = differences(load(folder), rows)
+    assert worse == ["relu-twice: kept nothing, found all-sizes"]
+    assert better == ["through-concat: kept tested, found all-sizes"]
     write(folder, rows)
     text = (folder / "some.toml").read_text()
     write(folder, rows)
     assert (folder / "some.toml").read_text() == text
     assert text.count("proof = ") == 2
     assert {rule.verdict for rule in load(folder)} == {"all-sizes"}
-    assert differences(load(folder), rows) == []
+    assert differences(load(folder), rows) == ([], [])
+
+
+def test_a_verdict_that_is_not_reached_again_counts_as_worse(folder: Path) -> None:
+    """A row that keeps a proof for which only a weaker one is found fails the audit."""
+    write(folder, by_row(audit(load(folder))))
+    weaker = {"relu-twice": ("at-sizes", "2"), "through-concat": ("all-sizes", "any")}
+    assert differences(load(folder), weaker) == (
+        ["relu-twice: kept all-sizes, found at-sizes"],
+        [],
+    )
 
 
 def test_unknown_verdicts_are_errors() -> None:
