@@ -142,12 +142,10 @@ class Bound:
         """What permutations, paddings and shapes are to tensors."""
         yield from (f"?{one.name} >= 0" for one in self.named("pads"))
         for perm, one in product(self.named("perm"), self.tensors()):
-            shape = self.at_instance(Call("shape", (one,)))
-            order = self.values[perm.name]
-            assert isinstance(shape, tuple)
-            assert isinstance(order, tuple)
-            kept = [axis for axis in order if axis < len(shape) and shape[axis] != 1]  # type: ignore[operator,index]
-            if len(order) == len(shape) and kept == sorted(kept) and len(kept) < len(shape):  # type: ignore[type-var]
+            order = self._integers(perm)
+            sizes = self._integers(Call("shape", (one,)))
+            kept = [axis for axis in order if sizes[axis : axis + 1] != (1,)]
+            if len(order) == len(sizes) > len(kept) and kept == sorted(kept):
                 yield f"moves-ones ?{one.name} ?{perm.name}"
         for shape, one in product(self.named("shape"), self.tensors()):
             length = Call("length", (shape,))
@@ -155,6 +153,15 @@ class Bound:
             if self.at_instance(wide) == self.values[shape.name]:
                 text = f"(aligned (shape ?{one.name}) (length ?{shape.name}))"
                 yield f"?{shape.name} = {text}"
+
+    def _integers(self, expression: Expression) -> tuple[int, ...]:
+        """The whole numbers of a list."""
+        value = self.at_instance(expression)
+        return (
+            tuple(n for n in value if isinstance(n, int))
+            if isinstance(value, tuple)
+            else ()
+        )
 
     def _prefixes(self) -> Iterator[str]:
         """How far shapes of reshapes agree with those of tensors, up to a named axis."""
