@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extraction import EGraph, ENode
 from tensat.egraph.engine import ENodeRow
@@ -57,6 +58,7 @@ def kernel_problem(
         per_operator: Surcharge for each e-node, in seconds.
     """
     roots = tuple(dict.fromkeys(roots))
+    kernels = _as_fused(kernels, seconds)
     places = Places(kernels)
     own = {(k.eclass, k.layout, k.signatures) for k in kernels if k.rows and k.original}
     best: dict[tuple[ClassId, frozenset[ClassId]], tuple[float, float, Kernel]] = {}
@@ -87,3 +89,19 @@ def kernel_problem(
         behind.append(None)
     costs += [0.0] * (len(nodes) - len(costs))
     return Problem(EGraph(nodes, roots), tuple(behind), tuple(costs))
+
+
+def _as_fused(kernels: Sequence[Kernel], seconds: Sequence[float]) -> list[Kernel]:
+    """The kernels, where only fusions happen of which there is a kernel.
+
+    What the runtime would fuse is to be computed apart only if it can be; a runtime without
+    the fused kernel computes it apart anyway.
+    """
+    pairs = zip(kernels, seconds, strict=True)
+    happen = {k.eclass for k, cost in pairs if k.forced and cost < math.inf}
+    return [
+        replace(kernel, shuns=frozenset())
+        if kernel.shuns and kernel.eclass not in happen
+        else kernel
+        for kernel in kernels
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from rulesets.store import load
@@ -26,9 +28,12 @@ class Prices:
 
     name = "prices"
 
+    def __init__(self, slow: float = 50.0) -> None:
+        self.slow = slow
+
     def seconds(self, signatures: list[Signature], *_: object) -> list[float]:
         """The list's."""
-        return [50.0 if each.op == SKIP else 1.0 for each in signatures]
+        return [self.slow if each.op == SKIP else 1.0 for each in signatures]
 
 
 def written_out(lab: Lab, square: str = "Pow", again: bool = False) -> int:
@@ -50,7 +55,7 @@ def written_out(lab: Lab, square: str = "Pow", again: bool = False) -> int:
     return lab.node("Mul", result, total) if again else lab.node("Exp", result)
 
 
-def chosen(lab: Lab, root: int) -> tuple[list[str], Settled]:
+def chosen(lab: Lab, root: int, slow: float = 50.0) -> tuple[list[str], Settled]:
     """The operators of the cheapest plan."""
     tables = lab.egraph.refresh()
     forms = constant_forms(lab.egraph, tables, 13)
@@ -58,7 +63,7 @@ def chosen(lab: Lab, root: int) -> tuple[list[str], Settled]:
     roots = [lab.egraph.find(root)]
     matcher = Matcher(lab.egraph, rows, forms, {}, ALL_FUSIONS, 13, roots)
     found = Candidates(collect(matcher, PLAIN_MACHINE), forms, roots)
-    settled = settle(found, found, Prices(), deadline=1e12, seconds=10.0)
+    settled = settle(found, found, Prices(slow), deadline=1e12, seconds=10.0)
     kernels = [settled.problem.behind[n] for n in settled.choice.node_of.values()]
     return [s.op for k in kernels if k is not None for s in k.signatures], settled
 
@@ -69,6 +74,14 @@ def test_the_model_itself_pays_for_the_slow_kernel() -> None:
     ops, settled = chosen(lab, written_out(lab))
     assert sorted(ops) == ["Exp", SKIP]
     assert settled.choice.cost == pytest.approx(51.0)
+
+
+def test_what_has_no_kernel_is_not_fused() -> None:
+    """A runtime that refuses the fused kernel computes its operators."""
+    lab = Lab()
+    ops, settled = chosen(lab, written_out(lab), math.inf)
+    assert sorted(ops) == ["Add", "Exp", "LayerNormalization"]
+    assert settled.choice.cost == pytest.approx(3.0, rel=0.05)
 
 
 def test_another_sum_escapes_it() -> None:
