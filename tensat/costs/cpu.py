@@ -24,6 +24,7 @@ from pathlib import Path
 
 from tensat.costs.cost import Cost, Origin, by_turns, mean_of
 from tensat.costs.demand import demand
+from tensat.costs.floor import least_seconds
 from tensat.costs.kernel_model import FOOTPRINT, kernel
 from tensat.costs.representative import representative
 from tensat.costs.roofline import Roofline
@@ -35,7 +36,6 @@ from tensat.runtime import Failure, FailureKind, Kernel, Pace, Runtime
 from tensat.runtime.pace import Demand, calm, moved
 
 _METHOD = "CPU, single kernels 5"  # another number whenever the same kernel would differ
-_LEAST = 0.25  # of the roofline's estimate: hardly any kernel is faster than that
 _CALM = 0.12  # a disturbance below which a measurement is not made again
 _DISTURBED = 0.4  # one beyond which it is not kept
 _PASSES = 4  # times that a kernel is measured at most
@@ -174,7 +174,7 @@ class CpuCosts:
 
     def floor(self, signature: Signature) -> float:
         """Return seconds that the kernel cannot be faster than, by its size alone."""
-        return _LEAST * self._roofline.estimate(representative(signature))
+        return least_seconds(signature, self._roofline, self.setting.threads)
 
     def learn_pace(self) -> None:
         """Let the runtime and the store know the best that either saw the machine at.

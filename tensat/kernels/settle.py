@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 from extraction import Choice, extract
 from tensat.costs.source import CostSource, Progress, Signature
 from tensat.egraph.engine import ENodeRow
+from tensat.kernels.again import again
 from tensat.kernels.collect import Kernel
 from tensat.kernels.problem import Problem, kernel_problem
 
@@ -76,6 +77,10 @@ class Settled:
         turns: How often plans were looked for.
         asked: Distinct signatures of all kernels.
         measured: How many of them were asked for a measured cost.
+        whole: What could be chosen.
+        own: What there was for the model as it is.
+        costs: Seconds of each signature as they were in the end, bounds included.
+        dispatch: Seconds that each signature costs besides.
     """
 
     problem: Problem
@@ -85,6 +90,10 @@ class Settled:
     turns: int
     asked: int
     measured: int
+    whole: Candidates
+    own: Candidates
+    costs: Mapping[Signature, float]
+    dispatch: float
 
 
 def settle(
@@ -136,6 +145,7 @@ class _Work:
         self.costs: dict[Signature, float] = {}
         self.missing: set[Signature] = set()
         self.found: dict[str, tuple[Problem, Choice]] = {}
+        self.bounds: dict[str, float] = {}
         self.turns = 0
         self.measured = 0
 
@@ -156,7 +166,17 @@ class _Work:
             self._plan("ilp")
         (problem, choice), (original, own) = self.found.values()
         return Settled(
-            problem, choice, original, own, self.turns, len(self.distinct), self.measured
+            problem,
+            choice,
+            original,
+            own,
+            self.turns,
+            len(self.distinct),
+            self.measured,
+            self.whole,
+            self.own,
+            self.costs,
+            self.dispatch,
         )
 
     def _bound(self) -> None:
@@ -175,10 +195,10 @@ class _Work:
             self._plan(method)
             own_first = reversed(self.found.values())
             wanted = [s for found in own_first for s in self._unknown(*found)]
-            if not wanted or self.turns >= MOST_TURNS:
+            if not wanted or self.turns >= MOST_TURNS or time.monotonic() > self.deadline:
                 return
-            if self.left <= 0 or time.monotonic() > self.deadline:
-                return
+            if self.left <= 0:  # no time for proofs; what is planned is measured even so
+                method = "greedy-dag"
             self._ask(list(dict.fromkeys(wanted)))
 
     def _plan(self, method: str) -> None:
@@ -190,7 +210,7 @@ class _Work:
         for name, candidates in (("whole", self.whole), ("own", self.own)):
             start = time.monotonic()
             share = max(LEAST_SECONDS, self.left / 2)
-            self.found[name] = self._extract(candidates, method, share)
+            self.found[name] = self._extract(name, candidates, method, share)
             self.left -= time.monotonic() - start
 
     def _ask(self, signatures: Sequence[Signature]) -> None:
@@ -213,7 +233,7 @@ class _Work:
         ]
 
     def _extract(
-        self, candidates: Candidates, method: str, seconds: float
+        self, name: str, candidates: Candidates, method: str, seconds: float
     ) -> tuple[Problem, Choice]:
         costs = [
             kernel.fixed + sum(self.costs[s] + self.dispatch for s in kernel.signatures)
@@ -223,15 +243,25 @@ class _Work:
             candidates.kernels, costs, candidates.forms, candidates.roots
         )
         choice = self._solve(problem, method, seconds)
-        if method == "ilp" and choice.status != "optimal":
-            # Where the time did not suffice, local search may have been luckier.
-            other = self._solve(problem, "search", min(seconds / 3, MOST_SEARCH))
-            if other.cost < choice.cost:
-                choice = replace(
-                    other, method=method, bound=choice.bound, status=choice.status
-                )
+        if method == "ilp":
+            self.bounds[name] = max(choice.bound, self.bounds.get(name, 0.0))
+            if choice.status != "optimal":
+                # Where the time did not suffice, local search may have been luckier.
+                other = self._solve(problem, "search", min(seconds / 3, MOST_SEARCH))
+                choice = min(choice, other, key=_cost)
+        if choice.status != "optimal" and name in self.bounds:
+            # What was planned before may be better still. Costs only rise as they become
+            # known, so the last bound holds as well.
+            if name in self.found:
+                choice = min(choice, again(*self.found[name], problem), key=_cost)
+            bound = min(self.bounds[name], choice.cost)
+            choice = replace(choice, method="ilp", bound=bound, status="timed out")
         return problem, choice
 
     def _solve(self, problem: Problem, method: str, seconds: float) -> Choice:
         graph = problem.egraph
         return extract(graph, method=method, seconds=seconds, seed=self.seed, workers=1)
+
+
+def _cost(choice: Choice) -> float:
+    return choice.cost
