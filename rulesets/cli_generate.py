@@ -32,7 +32,7 @@ from rulesets.families import FAMILIES, family_of
 from rulesets.generate import PROVED, Count, Plan, generate, write
 from rulesets.ground import shape_of
 from rulesets.instantiate import instantiate
-from rulesets.law_file import with_laws
+from rulesets.law_file import with_laws, worth_shipping
 from rulesets.parallel import BACKENDS, Workers
 from rulesets.rule import Rule
 from rulesets.store import load, parse_file
@@ -126,6 +126,10 @@ def generate_command(
     laws_file: Annotated[
         Path | None, typer.Option("--laws", help="a file of laws to put the result into")
     ] = None,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(help="with --laws: put in laws with one of these operators only"),
+    ] = None,
 ) -> None:
     """Enumerate terms and keep the proved laws that smaller ones do not derive."""
     with faults():
@@ -140,7 +144,8 @@ def generate_command(
         if laws_file is not None:
             before = laws_file.read_text(encoding="utf-8") if laws_file.exists() else ""
             texts = [text for one in result.laws for text in one.texts]
-            write(laws_file, with_laws(before, family, size, texts))
+            kept = worth_shipping(texts, about or ())
+            write(laws_file, with_laws(before, family, size, kept))
         console.print(f"{len(result.laws)} laws in {place / 'laws.toml'}")
         console.print(
             f"{len(result.merges)} rules with two roots in {place / 'merges.toml'}"

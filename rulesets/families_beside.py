@@ -32,7 +32,12 @@ STACK, STACKS = {**SIZES, "b": 5}, {**OTHERS, "b": 4}
 TURN, BACK = step("Transpose", perm=(1, 2, 0)), step("Transpose", perm=(2, 0, 1))
 ORDERED = (SUB, DIV)
 SPREAD = (*leaves("x", 1, M, 1), *leaves("y", 1, M, K))
-ONES = (*leaves("x", 1, M, K, N), *leaves("c", 1, N), *leaves("s", 1))
+ONES = (
+    *leaves("x", 1, M, K, N),
+    *leaves("c", 1, N),
+    *leaves("s", 1),
+    *leaves("u", 1, 1, 1),
+)
 REDUCE = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin")
 
 
@@ -123,9 +128,11 @@ def _ones(shape: Shape) -> Iterator[Step]:
         yield step("Reshape", shape=(1, 1, N))
     if shape == ():
         yield step("Reshape", shape=(1, 1, 1))
+    if shape == (1, 1):
+        yield step("Reshape", shape=())
 
 
-SMALL = ((N,), (1, 1, N), (), (1, 1, 1))
+SMALL = ((N,), (1, 1, N), (), (1, 1), (1, 1, 1))
 
 
 def _small_second(a: Shape, b: Shape) -> bool:

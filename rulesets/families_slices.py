@@ -217,6 +217,12 @@ SLICED: tuple[Family, ...] = (
         _off_joined,
     ),
     narrow("cut-function", leaves("x", 1, M, LONG), _and(_once(1), *FUNCTIONS), _none),
+    narrow(
+        "cut-root",
+        leaves("x", 1, M, LONG, sign="drawn"),
+        _and(_once(1), step("Sqrt")),
+        _none,
+    ),
     *each("cut-even", ARITHMETIC, leaves("x", 2, M, LONG), _once(1), operator.eq),
     *each("cut-across", ARITHMETIC, SPREAD, _across, _spread),
     *each("cut-along", ARITHMETIC, SPREAD, _along, _spread),

@@ -5,7 +5,7 @@ family again replaces its section and leaves the others alone.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rulesets.errors import RuleFileError
 
@@ -13,9 +13,11 @@ HEADER = """\
 # Laws of narrow families, found by enumeration, made wide, proved; see rulesets.generate.
 # They say what is true, in every direction, not what pays: `derive` and `origins` use them,
 # `optimize` does not. Each section names its family and is written by
-# `python -m rulesets generate --family FAMILY --size SIZE --widen --laws THIS-FILE`.
+# `python -m rulesets generate --family F --size N --widen --laws THIS --about OPERATORS`.
 """
 
+_BACK = re.compile(r'^name = ".*\.reverse"$', re.MULTILINE)
+_NARROW = re.compile(r"(dim|rank) \?\w+ ?\d* = \d+\"|\?p\d")
 _SECTION = re.compile(r"^# -- (\S+), up to \d+ operators?$", re.MULTILINE)
 
 
@@ -38,6 +40,24 @@ def with_laws(text: str, family: str, size: int, laws: Iterable[str]) -> str:
     sections[family] = f"# -- {family}, up to {size} operator{'s' if size > 1 else ''}\n\n"
     sections[family] += "\n".join(each.strip() + "\n" for each in tables)
     return HEADER + "\n" + "\n".join(each for each in sections.values() if "[[" in each)
+
+
+def worth_shipping(tables: Iterable[str], about: Sequence[str]) -> list[str]:
+    """Return the laws of a family that belong into its file.
+
+    Left out are laws without the operators the family is about, which other families find
+    as well, and narrow ways back: a wide law says more in its one direction.
+
+    Args:
+        tables: Tables of rules.
+        about: Names of operators; empty for all.
+    """
+    return [
+        table
+        for table in tables
+        if (not about or any(f"({op}" in table for op in about))
+        and not (_BACK.search(table) and _NARROW.search(table))
+    ]
 
 
 def sections_of(text: str) -> dict[str, str]:

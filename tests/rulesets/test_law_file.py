@@ -3,7 +3,7 @@
 import pytest
 
 from rulesets.errors import RuleFileError
-from rulesets.law_file import HEADER, sections_of, with_laws
+from rulesets.law_file import HEADER, sections_of, with_laws, worth_shipping
 from rulesets.store import parse_file
 
 LAW = """\
@@ -46,3 +46,16 @@ def test_other_files_are_refused() -> None:
     """A file that does not begin with the header is not touched."""
     with pytest.raises(RuleFileError, match="begins with its header"):
         with_laws("# rules\n", "signs", 2, [LAW])
+
+
+def test_a_narrow_way_back_is_not_shipped() -> None:
+    """A way back at fixed ranks stays out; one that holds wherever the law does stays."""
+    back = LAW.replace("is-same", "is-same.reverse")
+    narrow = back.replace("where = []", 'where = ["rank ?a = 2"]')
+    assert worth_shipping([LAW, back, narrow], ()) == [LAW, back]
+
+
+def test_laws_of_other_operators_are_not_shipped() -> None:
+    """A family about slices gives no law about signs alone."""
+    assert worth_shipping([LAW], ["Slice"]) == []
+    assert worth_shipping([LAW], ["Slice", "Neg"]) == [LAW]
