@@ -23,7 +23,7 @@ LIBRARIES = {
     "ortools": {"extraction"},
     "onnxruntime": {
         "tensat.cuda.cupy_device",
-        "tensat.runtime.timing",
+        "tensat.runtime.prepare",
         "tensat.runtime.worker",
     },
     "cupy": {"tensat.cuda.cupy_device"},
