@@ -75,9 +75,7 @@ def _put(egraph: TensorEGraph, graph: Graph, node: Node, handle_of: dict[Ref, in
     return egraph.put(node.op, dict(node.attributes), arguments, node.outputs)
 
 
-def _pass(
-    egraph: TensorEGraph, handle: int, node: Node, handle_of: dict[Ref, int]
-) -> None:
+def _pass(egraph: TensorEGraph, handle: int, node: Node, handle_of: dict[Ref, int]) -> None:
     """Say that an Identity is what it reads: the runtime removes it before it fuses."""
     source = node.inputs[0]
     if source is not None:
