@@ -25,7 +25,7 @@ from tensat.costs.roofline import Machine
 from tensat.costs.source import Argument, CostSource, Signature
 from tensat.costs.store import CostStore, Setting
 from tensat.cuda.bench import LocalBench
-from tensat.cuda.child import MOST_LOST, ChildBench
+from tensat.cuda.child import ChildBench
 from tensat.cuda.clock import Patience
 from tensat.cuda.provider import Settings
 from tensat.cuda.trouble import Trouble
@@ -334,15 +334,20 @@ def test_what_ends_the_child_costs_one_measurement(
 
 
 def test_children_are_not_lost_for_ever(
-    store: CostStore, child: Callable[..., ChildBench]
+    store: CostStore, child: Callable[..., ChildBench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After some in a row nothing is asked any more; all else is estimated."""
+    monkeypatch.setattr("tensat.cuda.child.MOST_LOST", 2)
+    lost = []
     with child() as bench:
         source = CudaCosts(store, bench, BARE)
-        costs = source.costs([_unary("Erf", size) for size in range(1, MOST_LOST + 2)])
-        assert bench.lost
-    assert source.troubles[Trouble.CRASHED] == MOST_LOST
-    assert {cost.origin for cost in costs} == {Origin.SCALED}
+        for signature in (_unary("Erf", 1), _relu(1), _unary("Erf", 2), _unary("Erf", 3)):
+            source.costs([signature])
+            lost.append(bench.lost)
+        (cost,) = source.costs([_softmax(64)])
+    assert lost == [False, False, False, True]
+    assert cost.origin is Origin.SCALED
+    assert source.troubles == {Trouble.CRASHED: 3}
 
 
 def test_without_a_gpu_there_is_no_source(
