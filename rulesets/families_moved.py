@@ -3,16 +3,18 @@
 As in `rulesets.families_narrow`: few operators each, enumerated completely. `padded` are
 paddings before pools, `enlarged` paddings of kernels, `pointwise` a convolution of one
 pixel behind another, `halved` groups joined in pairs, `one-row` a product of one row as a
-convolution, `flattened` vectors behind a reshape, `biases` vectors added to concatenations,
-`casts` what changes no value, `bounds` maxima and minima alone, and `saturating` what is
-linear between two numbers.
+convolution, `group-shifts` shifts before convolutions in groups, `flattened` vectors behind
+a reshape, `biases` vectors added to concatenations, `casts` what changes no value, `bounds`
+maxima and minima alone, and `saturating` what is linear between two numbers.
 """
 
 from collections.abc import Iterator
 
 from rulesets.families_folded import (
+    GROUPS,
     IMAGE,
     IMAGES,
+    OTHER_GROUPS,
     SMALL,
     SMALLS,
     B,
@@ -114,7 +116,8 @@ def _halved_binary(a: Shape, b: Shape) -> Iterator[Step]:
         (L * 2, 4, 3): 1,
     }
     if a in ((B, 8, H, W), (B, 4, W)) and len(b) == len(a) and b in groups:
-        yield _window("Conv", len(a) - 2, group=groups[b], pads=(1, 1) * (len(a) - 2))
+        window = {"strides": (2,), "pads": (0, 1)} if len(a) == 3 else {"pads": (1,) * 4}
+        yield _window("Conv", len(a) - 2, group=groups[b], **window)
     if a in ((2, 2, L, 1, 18), (1, 2, L, 1, 6)) and b == (1, 2, 1, 2, 1):
         yield MUL
 
@@ -159,6 +162,26 @@ def _biases_binary(a: Shape, b: Shape) -> Iterator[Step]:
         yield step("Concat", axis=1)
     elif (a, b) == ((C,), (K,)):
         yield step("Concat", axis=0)
+    elif len(a) == 4 and b == (a[1], 1, 1):
+        yield ADD
+
+
+def _group_shifts_unary(shape: Shape) -> Iterator[Step]:
+    if shape == (L * 2, C, P, Q):
+        yield reshaped(2, L, C, P, Q)
+    elif shape == (C * 2, 1, 1):
+        yield reshaped(2, 1, C, 1, 1)
+    elif shape == (2, L, C, P, Q):
+        yield step("ReduceSum", axes=(2, 3, 4), keepdims=0)
+    elif shape == (2, L):
+        yield reshaped(L * 2, 1, 1)
+
+
+def _group_shifts_binary(a: Shape, b: Shape) -> Iterator[Step]:
+    if a == (B, C * 2, H, W) and b == (L * 2, C, P, Q):
+        yield _window("Conv", group=2, strides=(2, 1))
+    elif (a, b) == ((2, L, C, P, Q), (2, 1, C, 1, 1)):
+        yield MUL
     elif len(a) == 4 and b == (a[1], 1, 1):
         yield ADD
 
@@ -266,6 +289,19 @@ MOVED: tuple[Family, ...] = (
         ROWS,
         _flattened_unary,
         _flattened_binary,
+    ),
+    Family(
+        "group-shifts",
+        (
+            *leaves("x", 1, B, C * 2, H, W),
+            *leaves("w", 1, L * 2, C, P, Q),
+            *leaves("c", 1, C * 2, 1, 1),
+        ),
+        GROUPS,
+        OTHER_GROUPS,
+        _group_shifts_unary,
+        _group_shifts_binary,
+        largest=5.0,
     ),
     Family(
         "biases",

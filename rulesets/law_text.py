@@ -85,7 +85,8 @@ class Writer:
         else:
             self._sizes(own)
         left = [self._left(side) for side in lhs]
-        self.where += [f"{axis} = {self._size(size)}" for axis, size in self.products]
+        for axis, size in self.products:
+            self._product(axis, size)
         right = [self._right(side) for side in rhs]
         lines = [
             "[[rule]]",
@@ -257,6 +258,14 @@ class Writer:
         else:
             self._factor(f"?{letter}", size, unknown)
         return f"?{letter}"
+
+    def _product(self, axis: str, size: Size) -> None:
+        """State that an axis is a product, or learn what is not known of it."""
+        unknown = [one for one in symbols(size) if one not in self.known]
+        if unknown:
+            self._factor(f"({axis})", size, unknown)
+        else:
+            self.where.append(f"{axis} = {self._size(size)}")
 
     def _factor(self, letter: str, size: Size, unknown: list[str]) -> None:
         """Learn a symbol from a multiple of it."""

@@ -18,7 +18,7 @@ from rulesets.rule import Rule
 from rulesets.rule_text import reversed_text
 from rulesets.store import parse_file
 from rulesets.verify import Verdict, elementwise
-from rulesets.widen import Wide, widen, written_out
+from rulesets.widen import Wide, unconditional, widen, written_out
 
 PATIENCE = 2.0
 """Seconds of processor time for wider forms of a direction that is not proved."""
@@ -124,7 +124,8 @@ def judge(
         if back is not None:
             proved.append(back)
             continue
-        found, why = _widest(alternatives, prove, accept, widening and not narrow)
+        wider = (unconditional if narrow else widen) if widening else None
+        found, why = _widest(alternatives, prove, accept, wider)
         if found is not None:
             proved.append(found)
         elif not proved:  # the way back alone would only make terms larger
@@ -136,7 +137,7 @@ def judge(
 def _back(
     proved: Sequence[tuple[str, Rule]], prove: Prove, accept: frozenset[str]
 ) -> tuple[tuple[str, Rule] | None, bool]:
-    """The way back of a wide rule, at the price of one proof.
+    """The way back of a wide rule, without the conditions that only the way there needs.
 
     Returns:
         The way back, None if it is not proved; and whether it can only be a narrow rule,
@@ -151,7 +152,8 @@ def _back(
         return None, not written_out(proved[0][0])
     if verdict.tier not in accept or verdict.tier != WIDE:
         return None, False
-    better += proof_line(verdict)
+    wide = unconditional(Wide(better, _parsed(better), verdict), prove)
+    better = wide.text + proof_line(wide.verdict)
     return (better, _parsed(better)), False
 
 
@@ -159,7 +161,7 @@ def _widest(
     alternatives: Sequence[tuple[str, Rule]],
     prove: Prove,
     accept: frozenset[str],
-    widening: bool,
+    wider: Callable[[Wide, Prove], Wide] | None,
 ) -> tuple[tuple[str, Rule] | None, str]:
     """Return the first form that is proved, or None and why the last is not.
 
@@ -177,8 +179,8 @@ def _widest(
         if verdict.tier in accept and (last or verdict.tier == WIDE):
             wide = Wide(better, _parsed(better), verdict)
             # Of what is about single elements every proof is fast.
-            if verdict.tier == WIDE and (widening or elementwise(wide.rule)):
-                wide = widen(wide, prove)
+            if verdict.tier == WIDE and (wider or elementwise(wide.rule)):
+                wide = (wider or widen)(wide, prove)
             better = wide.text + proof_line(wide.verdict)
             return (better, _parsed(better)), ""
         reason = f"{verdict.tier}: {verdict.reason or verdict.counterexample}"

@@ -63,11 +63,11 @@ def widen(found: Wide, prove: Prove) -> Wide:
     if len(found.rule.lhs) > 1 or found.rule.variadic:
         return found
     stated = _stated(found)
-    found = _unconditional(found, prove)
+    found = unconditional(found, prove)
     found = _bundled(found, stated, prove) or found
     found = _lettered(found, stated, prove) or found
     found = _of_equal_shape(_opened(found, prove), prove)
-    return _shifted(_unconditional(found, prove), prove)
+    return _shifted(unconditional(found, prove), prove)
 
 
 def _of_equal_shape(found: Wide, prove: Prove) -> Wide:
@@ -87,7 +87,7 @@ def _of_equal_shape(found: Wide, prove: Prove) -> Wide:
     return found
 
 
-def _unconditional(found: Wide, prove: Prove) -> Wide:
+def unconditional(found: Wide, prove: Prove) -> Wide:
     """Without any condition if that is true, else without each that is not needed."""
     kept = _conditions(found.text)
     if not kept:
@@ -97,7 +97,7 @@ def _unconditional(found: Wide, prove: Prove) -> Wide:
     for several in dict.fromkeys(map(tuple, (kept, shapes, signs))):
         bare = _tried(_without(found.text, several), found, prove) if several else None
         if bare is not None:
-            return bare if several == tuple(kept) else _unconditional(bare, prove)
+            return bare if several == tuple(kept) else unconditional(bare, prove)
     for condition in kept:
         found = _tried(_without(found.text, [condition]), found, prove) or found
     return found
@@ -167,7 +167,7 @@ def _bundled(found: Wide, stated: Sequence[str], prove: Prove) -> Wide | None:
         text = text.replace(f'{name} = ""', f"{name} = {{ {shown} }}")
         wider = _tried(text, best or found, prove)
         if wider is not None:
-            best = _unconditional(wider, prove)
+            best = unconditional(wider, prove)
             (lhs,), (rhs,) = best.rule.lhs, best.rule.rhs
     return best
 
@@ -199,7 +199,7 @@ def _lettered(found: Wide, stated: Sequence[str], prove: Prove) -> Wide | None:
         text = _with_condition(text, *one.conditions)
         wider = _tried(text, found, prove)
         if wider is not None:
-            return _apart(_unconditional(wider, prove), prove)
+            return _apart(unconditional(wider, prove), prove)
     return None
 
 
