@@ -6,7 +6,8 @@ asks for the e-class without giving it goes, the e-class is forgotten, and of wh
 alike the cheapest stays (`partial`). In the end nothing is asked for and the cheapest is
 the optimum. How large the tables get depends on how many e-classes are in use at a time,
 not on how many there are: a network of hundreds of layers in two layouts, on whose
-relaxation integer programming breaks its teeth, takes a fraction of a second.
+relaxation integer programming breaks its teeth, takes a fraction of a second. Where tables
+get too large they can be cut instead, which gives a good choice without a proof.
 
 What must not grow is bounded by counting pairs, never by a clock: the same e-graph always
 takes the same way.
@@ -31,6 +32,12 @@ from extraction.served import drop_served, serve
 
 MOST_PAIRS = 2e7
 """Pairs of partial choices that may be compared or joined: a few seconds."""
+
+MOST_PAIRS_OF_A_BEAM = 5e7
+"""The same where tables are cut."""
+
+BEAM = 32
+"""Partial choices of a table that is cut."""
 
 SLACK = 1e-9
 """Relative cost that a partial choice may be above the best known one: rounding."""
@@ -66,16 +73,83 @@ def solve_narrow(
     return min(chosen, dict(hint), key=lambda one: cost_of(problem, one))
 
 
+def solve_wide(
+    problem: Problem, hint: Mapping[int, int], beam: int = BEAM
+) -> dict[int, int]:
+    """Return a choice at least as good as `hint` where exact elimination is too much.
+
+    Tables that grow too large are cut: what stays is cheap, counting what it takes to make
+    the rest fit the hint. What the hint itself is made of always stays.
+
+    Args:
+        problem: The problem.
+        hint: A complete acyclic choice.
+        beam: Partial choices that a table keeps.
+    """
+    start = needed(problem, hint)
+    bare = drop_served(problem)
+    effort = Effort(MOST_PAIRS_OF_A_BEAM)
+    search = _Elimination(bare, cost_of(problem, start), effort)
+    search.cut_to(beam, needed(bare, start))
+    try:
+        found = search.run()
+    except TooWideError:
+        return start
+    if found is None:
+        return start
+    chosen = needed(problem, serve(problem, found))
+    return min(start, chosen, key=lambda one: cost_of(problem, one))
+
+
 class _Elimination:
     """Tables of partial choices, fewer and fewer."""
 
     def __init__(self, problem: Problem, upper: float, effort: Effort) -> None:
         self.problem, self.effort = problem, effort
+        self.beam = 0
+        self.unlike = 0
+        self.repair: dict[int, float] = {}
         self.room = upper - problem.constant + SLACK * upper
         self.bits = Bits.of(sorted(problem.members))
         self.tables: dict[int, list[Partial]] = {}
         self.scope: dict[int, set[int]] = {}
         self.users: dict[int, set[int]] = {number: set() for number in problem.members}
+
+    def cut_to(self, beam: int, hint: Mapping[int, int]) -> None:
+        """Keep tables small from now on.
+
+        Args:
+            beam: Partial choices in a table at most, or a few more.
+            hint: A complete choice, whose parts are kept.
+        """
+        self.beam = beam
+        problem = self.problem
+        for number, nodes in problem.members.items():
+            bit = self.bits.withheld[number] if number in hint else self.bits.asked[number]
+            self.unlike |= bit
+            self.repair[bit] = min(problem.cost[node] for node in nodes)
+
+    def _cut(self, table: list[Partial]) -> list[Partial]:
+        """Return the partial choices that seem best, among them one that fits the hint."""
+        if not self.beam or len(table) <= self.beam:
+            return table
+        ranked = sorted(
+            table, key=lambda each: (each[1] + self._to_fit(each[0] & self.unlike), each[0])
+        )
+        kept = ranked[: self.beam]
+        fitting = [each for each in table if not each[0] & self.unlike]
+        if fitting and not any(not each[0] & self.unlike for each in kept):
+            kept.append(fitting[0])
+        return sorted(kept, key=lambda each: (each[1], each[0]))
+
+    def _to_fit(self, unlike: int) -> float:
+        """Return about what it takes to make up for what differs from the hint."""
+        price = 0.0
+        while unlike:
+            bit = unlike & -unlike
+            unlike ^= bit
+            price += self.repair[bit]
+        return price
 
     def run(self) -> dict[int, int] | None:
         """Return the e-nodes of a best choice; None if all are above the known cost."""
@@ -125,7 +199,7 @@ class _Elimination:
         best = {bits: (cost, trace) for bits, cost, trace in table}
         for at, key in enumerate(keys[1:]):
             if at:
-                table = undominated(best, self.room, self.effort)
+                table = self._cut(undominated(best, self.room, self.effort))
             best = join(table, self.tables[key], self.room, self.effort)
         bits = self.bits
         best = settled(best, bits.asked[number], bits.withheld[number])
@@ -142,6 +216,7 @@ class _Elimination:
         """Enter a table, less what each of its partial choices costs at least."""
         if not table:
             return False
+        table = self._cut(table)
         least = table[0][1]
         self.room -= least
         self.tables[key] = [(bits, cost - least, trace) for bits, cost, trace in table]

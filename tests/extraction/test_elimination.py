@@ -8,9 +8,10 @@ from extraction import UnderivableRootError, extract
 from extraction.choice import close
 from extraction.clean import clean
 from extraction.derivations import Bits, derivations
-from extraction.elimination import solve_narrow
+from extraction.elimination import solve_narrow, solve_wide
 from extraction.errors import TooWideError
 from extraction.facts import Facts
+from extraction.greedy_tree import cheapest_trees
 from extraction.incumbent import better_greedy
 from extraction.partial import Effort, undominated
 from extraction.problem import cost_of, from_egraph
@@ -64,6 +65,23 @@ def test_elimination_gives_up_by_counting(pose):
     chosen = solve_narrow(problem, hint, math.inf, 0.0)
     assert chosen is not None
     assert chosen == solve_narrow(problem, hint, math.inf, 0.0)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_cut_tables_give_a_choice_no_worse_than_the_hint(beam):
+    """However short the tables, what the hint is made of stays; now and then it helps."""
+    better = 0
+    for seed in range(200):
+        graph = random_egraph(seed, 9)
+        problem = clean(from_egraph(graph)).problem
+        if not problem.roots <= problem.members.keys():
+            continue
+        hint = cheapest_trees(problem)[0]
+        chosen = solve_wide(problem, hint, beam)
+        found = close(graph, chosen, bound=0.0, method="elimination")
+        assert found.cost <= cost_of(problem, hint) * (1 + 1e-9), seed
+        better += found.cost < cost_of(problem, hint) * (1 - 1e-9)
+    assert better > 0
 
 
 def test_a_component_is_derived_in_some_order(pose):
