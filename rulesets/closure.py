@@ -74,8 +74,7 @@ class Closure:
         for rule in rules:
             try:
                 one = ColumnRule(rule, self.shelf)
-                nodes = np.flatnonzero(self.apart(np.arange(self.count)))
-                nodes = np.union1d(nodes, self.leader[nodes])
+                nodes = self._waiting()
                 for start in range(0, len(nodes), BATCH):
                     some = nodes[start : start + BATCH]
                     row, *right = one.edges(self.index, self.rows.take(some))
@@ -84,6 +83,15 @@ class Closure:
                 continue
             applied.append(rule)
         return applied
+
+    def _waiting(self) -> Longs:
+        """Return the terms that are still apart, and their representatives."""
+        lead = self.leader[: self.count]
+        apart = self.part[: self.count] != self.part[lead]
+        wanted = np.zeros(len(self.part), np.bool_)
+        wanted[: self.count] = apart
+        wanted[lead[apart]] = True
+        return np.flatnonzero(wanted)
 
     def deepen(self) -> bool:
         """Let derived terms of the layer stand below others; say whether there are more."""
@@ -112,6 +120,8 @@ class Closure:
         while len(one):
             a, b = self.part[one], self.part[other]
             apart = a != b
+            if not apart.any():
+                break
             one, other, a, b = one[apart], other[apart], a[apart], b[apart]
             np.minimum.at(self.part, np.maximum(a, b), np.minimum(a, b))
             up = self.part[self.part]
