@@ -6,7 +6,7 @@ from rulesets.errors import RuleError
 from rulesets.ground import Node, leaves, outputs_of
 from rulesets.instantiate import instantiate
 from rulesets.rule import Rule
-from rulesets.store import load
+from rulesets.store import load, parse_file
 from tensat.derive import derive
 
 SHIPPED = {rule.name: rule for rule in load()}
@@ -31,12 +31,27 @@ def test_all_shipped_rules_are_read() -> None:
     assert len(SHIPPED) - len(readable()) == len(several) + 1
 
 
+NOT_OF_NOT = """[[rule]]
+name = "not-of-not"
+lhs = "(Not (Not ?x))"
+rhs = "?x"
+dtypes = "any"
+float = { tag = "exact" }
+instances = [{ x = "bool 2,3" }]
+"""
+
+
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("not-of-not", "bool"), ("gather-is-slice", "int64")]
+    ("rule", "dtype"),
+    [
+        (parse_file(NOT_OF_NOT, "own.toml")[0], "bool"),
+        (SHIPPED["gather-is-slice"], "int64"),
+    ],
+    ids=lambda one: getattr(one, "name", one),
 )
-def test_element_types_are_those_of_the_instance(name: str, dtype: str) -> None:
+def test_element_types_are_those_of_the_instance(rule: Rule, dtype: str) -> None:
     """Truth values and indices are leaves and constants of their own type."""
-    (equation,) = instantiate(SHIPPED[name]).equations
+    (equation,) = instantiate(rule).equations
     inner = equation.lhs
     while isinstance(inner, Node) and inner.arguments:
         inner = inner.arguments[-1]
