@@ -22,6 +22,7 @@ import heapq
 import math
 from collections.abc import Mapping
 
+from extraction.deadline import Deadline
 from extraction.derivations import Bits, derivations
 from extraction.errors import TooWideError
 from extraction.facts import Facts
@@ -33,7 +34,7 @@ from extraction.served import drop_served, serve
 MOST_PAIRS = 2e7
 """Pairs of partial choices that may be compared or joined: a few seconds."""
 
-MOST_PAIRS_OF_A_BEAM = 5e7
+MOST_PAIRS_OF_A_BEAM = 2e7
 """The same where tables are cut."""
 
 BEAM = 32
@@ -48,6 +49,7 @@ def solve_narrow(
     hint: Mapping[int, int],
     upper: float,
     step: float,
+    deadline: Deadline | None = None,
     most_pairs: float = MOST_PAIRS,
 ) -> dict[int, int] | None:
     """Return an optimal choice of a reduced problem, None if it is too wide.
@@ -57,14 +59,15 @@ def solve_narrow(
         hint: A complete acyclic choice, returned if none is better than `upper`.
         upper: The cost of some known choice.
         step: Different costs differ by at least this much; 0.0 when unknown.
+        deadline: When to give up even before that.
         most_pairs: How much may be done.
     """
     bare = drop_served(problem)
-    reduced = reduce(bare, REDUCTIONS, upper, step)
+    reduced = reduce(bare, REDUCTIONS, upper, step, deadline)
     if not solvable(reduced.problem):
         return dict(hint)
     try:
-        found = _Elimination(reduced.problem, upper, Effort(most_pairs)).run()
+        found = _Elimination(reduced.problem, upper, Effort(most_pairs, deadline)).run()
     except TooWideError:
         return None
     if found is None:
@@ -74,7 +77,10 @@ def solve_narrow(
 
 
 def solve_wide(
-    problem: Problem, hint: Mapping[int, int], beam: int = BEAM
+    problem: Problem,
+    hint: Mapping[int, int],
+    deadline: Deadline | None = None,
+    beam: int = BEAM,
 ) -> dict[int, int]:
     """Return a choice at least as good as `hint` where exact elimination is too much.
 
@@ -84,11 +90,12 @@ def solve_wide(
     Args:
         problem: The problem.
         hint: A complete acyclic choice.
+        deadline: When to give up.
         beam: Partial choices that a table keeps.
     """
     start = needed(problem, hint)
     bare = drop_served(problem)
-    effort = Effort(MOST_PAIRS_OF_A_BEAM)
+    effort = Effort(MOST_PAIRS_OF_A_BEAM, deadline)
     search = _Elimination(bare, cost_of(problem, start), effort)
     search.cut_to(beam, needed(bare, start))
     try:

@@ -8,6 +8,7 @@ holds the dearer one goes: it is never needed.
 
 from typing import NamedTuple
 
+from extraction.deadline import Deadline
 from extraction.errors import TooWideError
 
 
@@ -31,17 +32,19 @@ type Best = dict[int, tuple[float, Trace]]
 class Effort:
     """How much may still be done: pairs of partial choices compared or joined."""
 
-    def __init__(self, most: float) -> None:
+    def __init__(self, most: float, deadline: Deadline | None = None) -> None:
+        """Allow so many pairs; a deadline is for machines that are too busy for them."""
         self.left = most
+        self._deadline = deadline or Deadline()
 
     def spend(self, pairs: float) -> None:
         """Take from what is left.
 
         Raises:
-            TooWideError: There is not as much left.
+            TooWideError: There is not as much left, or no time.
         """
         self.left -= pairs
-        if self.left < 0:
+        if self.left < 0 or self._deadline.passed:
             raise TooWideError("the e-graph is too wide for elimination; possible: solvers")
 
 

@@ -201,7 +201,7 @@ class PartSearch:
         cuts = carry(self.task.cuts, reduced)
         self.task = replace(self.task, program=program, hint=hint, cuts=cuts)
         self._adopt(hint)
-        narrow = solve_narrow(smaller, hint, self.cost, self.task.step)
+        narrow = solve_narrow(smaller, hint, self.cost, self.task.step, end)
         if narrow is not None:
             self._adopt(narrow)
             self.proven = True
@@ -250,10 +250,10 @@ def solve_part(
         The best choice and bound found; `proven` means that no choice of the problem is
         better than `upper` and than the choice returned.
     """
-    narrow = solve_narrow(problem, hint, upper, step)
+    narrow = solve_narrow(problem, hint, upper, step, deadline)
     if narrow is not None:
         return Answer(narrow, cost_of(problem, narrow), True, rounds=0)
-    hint = solve_wide(problem, hint)
+    hint = solve_wide(problem, hint, deadline)
     upper = min(upper, cost_of(problem, hint))
     task = Task(build(problem), hint, upper, step, deadline, (), seed, workers)
     search = PartSearch(problem, task)

@@ -77,7 +77,7 @@ def test_cut_tables_give_a_choice_no_worse_than_the_hint(beam):
         if not problem.roots <= problem.members.keys():
             continue
         hint = cheapest_trees(problem)[0]
-        chosen = solve_wide(problem, hint, beam)
+        chosen = solve_wide(problem, hint, beam=beam)
         found = close(graph, chosen, bound=0.0, method="elimination")
         assert found.cost <= cost_of(problem, hint) * (1 + 1e-9), seed
         better += found.cost < cost_of(problem, hint) * (1 - 1e-9)
