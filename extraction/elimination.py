@@ -34,7 +34,7 @@ from extraction.served import drop_served, serve
 MOST_PAIRS = 2e7
 """Pairs of partial choices that may be compared or joined: a few seconds."""
 
-MOST_PAIRS_OF_A_BEAM = 2e7
+MOST_PAIRS_OF_A_BEAM = 5e7
 """The same where tables are cut."""
 
 BEAM = 32
