@@ -17,7 +17,7 @@ HEADER = """\
 """
 
 _BACK = re.compile(r'^name = ".*\.reverse"$', re.MULTILINE)
-_NARROW = re.compile(r"(dim|rank) \?\w+ ?\d* = \d+\"|\?p\d")
+_NARROW = re.compile(r"(dim|rank) \?\w+ ?\d* = [1-9]\d*\"|\?p\d")
 _SECTION = re.compile(r"^# -- (\S+), up to \d+ operators?$", re.MULTILINE)
 
 
