@@ -44,6 +44,7 @@ class Freed:
     forced: frozenset[frozenset[str]]
 
 
+@lru_cache(maxsize=256)
 def free(*equations: Equation) -> Freed:
     """Give every size of equations over common leaves as much freedom as it can have.
 
@@ -131,6 +132,8 @@ def _finest(found: list[str], name: str, valid: Callable[[Blocks], bool]) -> Blo
     apart: list[tuple[str, ...]] = [()] * len(found)
     for bits in range(1, 2 ** (len(found) - 1)):
         side = [bits >> k & 1 for k in range(len(found))]
+        if len(set(zip(apart, side, strict=True))) == len(set(apart)):
+            continue  # it tells none apart that are still together
         blocks = {p: f"{name}'" if s else name for p, s in zip(found, side, strict=True)}
         if valid(blocks):
             apart = [(*a, str(s)) for a, s in zip(apart, side, strict=True)]

@@ -42,6 +42,7 @@ from rulesets.minimize import (
 from rulesets.parallel import Workers
 from rulesets.rule import Rule
 from rulesets.store import parse_file
+from rulesets.verify import Verdict
 
 CHUNK = 32
 """Candidates in one state file."""
@@ -156,7 +157,7 @@ def generate(
         plan.folder / "counts.json", json.dumps([_fields(one) for one in table], indent=1)
     )
     refused = tuple(one for one in outcomes if one.status in ("refused", "unwritable"))
-    return Generated(tuple(least), table, refused, _merges(plan, prove))
+    return Generated(tuple(least), table, refused, _merges(plan, prove, workers))
 
 
 def _check_plan(plan: Plan) -> None:
@@ -359,7 +360,11 @@ def _least(
     return [one for one in laws if one.name in names]
 
 
-def _merges(plan: Plan, prove: Prove) -> tuple[Law, ...]:
+def _proved_merge(prove: Prove, made: Law) -> tuple[str, Verdict]:
+    return proved_text(made.texts[0], made.rules[0], prove)
+
+
+def _merges(plan: Plan, prove: Prove, workers: Workers) -> tuple[Law, ...]:
     """The proved rules with two roots, from ``merges.json`` if it is there."""
     file = plan.folder / "merges.json"
     if not file.exists():
@@ -368,11 +373,13 @@ def _merges(plan: Plan, prove: Prove) -> tuple[Law, ...]:
             for size in range(1, plan.size + 1)
             for one in json.loads((plan.folder / f"size-{size}.json").read_text())["merges"]
         ]
-        outcomes = []
-        for made in merging_laws(equations, (), plan.family.sizes):
-            text, verdict = proved_text(made.texts[0], made.rules[0], prove)
-            if verdict.tier in plan.accept:
-                outcomes.append((made, text + proof_line(verdict)))
+        found = merging_laws(equations, (), plan.family.sizes)
+        proofs = workers.map(partial(_proved_merge, prove), found)
+        outcomes = [
+            (made, text + proof_line(verdict))
+            for made, (text, verdict) in zip(found, proofs, strict=True)
+            if verdict.tier in plan.accept
+        ]
         write(plan.folder / "merges.toml", "\n".join(text for _, text in outcomes))
         kept = [[made.name, to_json(made.equation), text] for made, text in outcomes]
         write(file, json.dumps(kept))
