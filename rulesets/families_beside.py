@@ -185,9 +185,8 @@ def _single_mask(shape: Shape) -> Iterator[Step]:
         yield step("Reshape", shape=shape[1:])
 
 
-def _single_masked(a: Shape, b: Shape) -> Iterator[Step]:
-    if len(a) == len(b) and a[-3:] == (M, K, N) and b[-3:] in ((1, K, N), (1, 1, N)):
-        yield from (ADD, SUB, MUL)
+def _single_masked(a: Shape, b: Shape) -> bool:
+    return len(a) == len(b) and a[-3:] == (M, K, N) and b[-3:] in ((1, K, N), (1, 1, N))
 
 
 BESIDE: tuple[Family, ...] = (
@@ -218,8 +217,9 @@ BESIDE: tuple[Family, ...] = (
         _single_product,
     ),
     _family("single-softmax", leaves("x", 1, M, K, N), _single_softmax, _none),
-    _family(
+    *each(
         "single-mask",
+        (ADD, SUB, MUL),
         (
             *leaves("x", 1, M, K, N),
             *leaves("c", 1, 1, 1, K, N),

@@ -166,13 +166,13 @@ def _folded(shape: Shape) -> Iterator[Step]:
 
 
 def _unfolded(shape: Shape) -> Iterator[Step]:
-    if shape == (M, 12):
-        yield step("Reshape", shape=(M, 3, 4))
-        yield cut(1, 4, 8)
-    if shape == (M, 3, 4):
-        yield cut(1, 1, 2)
-    if shape == (M, 4):
-        yield step("Reshape", shape=(M, 1, 4))
+    if shape == (M, K, 12):
+        yield step("Reshape", shape=(M, K, 3, 4))
+        yield cut(2, 4, 8)
+    if shape == (M, K, 3, 4):
+        yield cut(2, 1, 2)
+    if shape == (M, K, 4):
+        yield step("Reshape", shape=(M, K, 1, 4))
 
 
 # -- products and normalizations ---------------------------------------------------------
@@ -228,7 +228,7 @@ SLICED: tuple[Family, ...] = (
     *each("cut-along", ARITHMETIC, SPREAD, _along, _spread),
     narrow("cut-turned", leaves("x", 1, M, LONG, K), _turned, _none),
     narrow("cut-folded", leaves("x", 1, M, LONG, 12), _folded, _none),
-    narrow("cut-unfolded", leaves("x", 1, M, 12), _unfolded, _none),
+    narrow("cut-unfolded", leaves("x", 1, M, K, 12), _unfolded, _none),
     narrow(
         "cut-rows",
         (*leaves("x", 1, M, LONG, K), *leaves("w", 1, K, N)),
