@@ -186,7 +186,7 @@ def _product(a: Shape, b: Shape) -> Iterator[Step]:
 def _image(a: Shape, b: Shape) -> Iterator[Step]:
     if len(a) == 4 and b[1] == a[1]:
         given = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1)}
-        yield step("Conv", **given)
+        yield step("Conv", **given)  # type: ignore[arg-type]
 
 
 def _kernels(shape: Shape) -> Iterator[Step]:
