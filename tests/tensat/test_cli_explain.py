@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from extraction.egraph_json import read as read_egraph
 from tensat.cli import app
 from tensat.egraph_export import MOST_CLASSES
+from tensat.options import COSTS, TARGETS
 from tests.tensat.small_search import CONV
 
 OWN = Path(__file__).parents[2] / "examples" / "own_operator"
@@ -108,6 +109,16 @@ def test_they_search_as_optimize_does(name: str) -> None:
     options = [{each.name for each in commands[n].params} for n in ("optimize", name)]
     results = {"source", "target", "measure", "report", "quiet"}
     assert options[0] - options[1] == results
+
+
+@pytest.mark.parametrize(
+    ("option", "values"), [("cost", COSTS), ("for_target", TARGETS)], ids=["cost", "target"]
+)
+def test_help_names_what_is_possible(option: str, values: tuple[str, ...]) -> None:
+    """All of it, as the options know it."""
+    command = typer.main.get_command(app).commands["optimize"]  # type: ignore[attr-defined]
+    (found,) = (each for each in command.params if each.name == option)
+    assert found.metavar == "|".join(values)
 
 
 def test_help_says_how_large_a_picture_may_be() -> None:
