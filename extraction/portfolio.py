@@ -1,8 +1,9 @@
 """Solve one independent part: relaxation and both back ends in turn, slices growing.
 
-Where a part is narrow, elimination ends before they begin, and again when they have ruled
-out enough for that; it is bounded by work, not time, and always ends in the same way.
-Where a part is wide, elimination with tables cut short gives them a better start.
+Where a part is narrow, elimination ends before they begin: at once where it is very narrow,
+after the relaxation had a turn where the part is small, since that mostly proves what is
+small. Elimination is bounded by counting, not by time, and always ends in the same way.
+Where the part is too wide, elimination with tables cut short gives solvers a better start.
 
 HiGHS with lazy cuts wins on most parts; CP-SAT with levels on those where cycles fight the
 optimum; landmark cuts with fixing on those where the relaxation is weak. Which kind a part
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from extraction.deadline import Deadline
-from extraction.elimination import solve_narrow, solve_wide
+from extraction.elimination import MOST_PAIRS, solve_narrow, solve_wide
 from extraction.facts import Facts
 from extraction.incumbent import best, better_greedy, repair
 from extraction.model import Cut, Program, build
@@ -29,6 +30,12 @@ from extraction.upper_bound import required_bound, worthwhile
 
 FIRST_SLICE = 2.0
 """Seconds of the first slice, to which one is added for every NODES_PER_SECOND."""
+
+FEW_PAIRS = 5e5
+"""Pairs that elimination may try before the relaxation has had its turn: little time."""
+
+EASY = 400
+"""E-nodes up to which the relaxation has a turn before elimination may take long."""
 
 NODES_PER_SECOND = 1000
 GROWTH = 2.5
@@ -87,6 +94,18 @@ class PartSearch:
         self.bound = 0.0
         self.proven = False
         self.rounds = 0
+        self.pairs = FEW_PAIRS
+
+    def open(self) -> None:
+        """What comes before the turns: relaxation, elimination, a better start."""
+        end, slice_ = self.task.deadline, FIRST_SLICE
+        if len(self.whole.children) <= EASY:
+            self.tighten(end if end.left < 1.5 * slice_ else end.sooner(slice_))
+        self.pairs = MOST_PAIRS
+        if not self.over():
+            self._eliminate()
+        if not self.over():
+            self._adopt(solve_wide(self.task.program.problem, self.task.hint, end))
 
     def run(self) -> None:
         """Take turns until the choice is proven optimal or time is up."""
@@ -201,11 +220,19 @@ class PartSearch:
         cuts = carry(self.task.cuts, reduced)
         self.task = replace(self.task, program=program, hint=hint, cuts=cuts)
         self._adopt(hint)
-        narrow = solve_narrow(smaller, hint, self.cost, self.task.step, end)
+        self._eliminate()
+        return True
+
+    def _eliminate(self) -> None:
+        """Solve the part without a solver if it is narrow enough."""
+        task = self.task
+        problem = task.program.problem
+        narrow = solve_narrow(
+            problem, task.hint, self.cost, task.step, task.deadline, self.pairs
+        )
         if narrow is not None:
             self._adopt(narrow)
             self.proven = True
-        return True
 
 
 def _is_tangled(program: Program) -> bool:
@@ -250,15 +277,14 @@ def solve_part(
         The best choice and bound found; `proven` means that no choice of the problem is
         better than `upper` and than the choice returned.
     """
-    narrow = solve_narrow(problem, hint, upper, step, deadline)
+    narrow = solve_narrow(problem, hint, upper, step, deadline, FEW_PAIRS)
     if narrow is not None:
         return Answer(narrow, cost_of(problem, narrow), True, rounds=0)
-    hint = solve_wide(problem, hint, deadline)
-    upper = min(upper, cost_of(problem, hint))
     task = Task(build(problem), hint, upper, step, deadline, (), seed, workers)
     search = PartSearch(problem, task)
     if deadline.left > UNHURRIED:
         search.bound = required_bound(Facts(problem))
+    search.open()
     search.run()
     bound = search.cost if search.proven else min(search.bound, search.cost)
     return Answer(search.chosen, bound, search.proven, rounds=search.rounds)
