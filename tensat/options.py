@@ -17,6 +17,9 @@ CPU, CUDA, TABLE, ROOFLINE = COSTS
 
 PORTABLE, ORT_CPU, ORT_CUDA = "portable", "ort-cpu", "ort-cuda"
 
+MOST_THREADS = 1024
+"""Threads that an option can ask for."""
+
 TARGETS = (PORTABLE, ORT_CPU, ORT_CUDA)
 """What a result can be for."""
 
@@ -89,6 +92,11 @@ class Options:
         for name in ("seconds", "max_nodes", "iterations", "threads"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.threads > MOST_THREADS:
+            raise UsageError(
+                f"threads must be at most {MOST_THREADS}, not {self.threads}: the runtime "
+                "would start them again and again"
+            )
         if self.seconds == math.inf:
             raise UsageError("seconds must be finite, not inf")
         for name in ("multi_iterations", "seed"):

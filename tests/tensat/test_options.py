@@ -24,6 +24,7 @@ from tensat.options import COSTS, Options
         pytest.param({"max_nodes": 0}, "max_nodes must be positive", id="nodes"),
         pytest.param({"iterations": 0}, "iterations must be positive", id="iterations"),
         pytest.param({"threads": 0}, "threads must be positive", id="threads"),
+        pytest.param({"threads": 10_000}, "threads must be at most", id="many threads"),
         pytest.param({"multi_iterations": -1}, "multi_iterations must be >= 0", id="multi"),
         pytest.param({"seed": -1}, "seed must be >= 0, not -1", id="seed"),
         pytest.param({"seconds": float("inf")}, "seconds must be finite", id="for ever"),
