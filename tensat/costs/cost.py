@@ -11,6 +11,7 @@ from enum import StrEnum
 from tensat.costs.source import Signature
 
 _BLURRED = 1e-6  # seconds that no spread of a small kernel matters beside
+_LEFT = 0.125  # of a slow pace, in costs that are restated for the usual one
 
 
 class Origin(StrEnum):
@@ -51,7 +52,7 @@ class Cost:
         Costs are restated for the usual pace, which takes most of a slow one away.
         """
         spread = self.spread if self.spread * self.seconds > _BLURRED else 0.0
-        return 0.0 if math.isinf(self.seconds) else spread + (self.pace - 1) / 2
+        return 0.0 if math.isinf(self.seconds) else spread + _LEFT * (self.pace - 1)
 
 
 def mean_of(first: Cost, second: Cost) -> Cost:

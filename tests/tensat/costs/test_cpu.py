@@ -252,7 +252,7 @@ def test_the_better_of_several_measurements_counts(store: CostStore) -> None:
     "timing",
     [
         pytest.param(Timing(9e-3, 0.9, 9), id="spread"),
-        pytest.param(Timing(9e-3, 0.0, 9, pace=1.9), id="slow machine"),
+        pytest.param(Timing(9e-3, 0.0, 9, pace=4.5), id="slow machine"),
     ],
 )
 def test_what_stays_unsteady_is_used_but_not_kept(store: CostStore, timing: Timing) -> None:

@@ -1,6 +1,6 @@
 """Narrow families about convolutions and products whose operands are moved or padded.
 
-As in `rulesets.families_narrow`: few operators each, enumerated completely. `padded` are
+As in `rulesets.families.narrow`: few operators each, enumerated completely. `padded` are
 paddings before pools, `enlarged` paddings of kernels, `pointwise` a convolution of one
 pixel behind another, `halved` groups joined in pairs, `one-row` a product of one row as a
 convolution, `group-shifts` shifts before convolutions in groups, `flattened` vectors behind
@@ -10,7 +10,7 @@ maxima and minima alone, and `saturating` what is linear between two numbers.
 
 from collections.abc import Iterator
 
-from rulesets.families_folded import (
+from rulesets.families.folded import (
     GROUPS,
     IMAGE,
     IMAGES,
@@ -26,8 +26,8 @@ from rulesets.families_folded import (
     W,
     reshaped,
 )
-from rulesets.families_narrow import ADD, MAX, MIN, MUL, OTHERS, SIZES, K, M, N, leaves
-from rulesets.families_narrow import number as literal
+from rulesets.families.narrow import ADD, MAX, MIN, MUL, OTHERS, SIZES, K, M, N, leaves
+from rulesets.families.narrow import number as literal
 from rulesets.family import Family, Step, step
 from rulesets.ground import constant, node
 from rulesets.tensor import Shape

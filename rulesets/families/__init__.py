@@ -3,20 +3,20 @@
 `linear` and `linear-small` are matrices without broadcasting, `batched` stacks of matrices,
 `conv` images and kernels, `norm` softmax and normalizations with quotients, `layout`
 transposes and reshapes of three axes, `elementwise` functions of one element. Families of
-few operators each are in `rulesets.families_narrow`, `rulesets.families_window`,
-`rulesets.families_folded` and `rulesets.families_moved`.
+few operators each are in `rulesets.families.narrow`, `rulesets.families.window`,
+`rulesets.families.folded` and `rulesets.families.moved`.
 """
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from rulesets.errors import RulesetsError
-from rulesets.families_beside import BESIDE
-from rulesets.families_folded import FOLDED
-from rulesets.families_moved import MOVED
-from rulesets.families_narrow import NARROW
-from rulesets.families_slices import SLICED
-from rulesets.families_window import WINDOWED
+from rulesets.families.beside import BESIDE
+from rulesets.families.folded import FOLDED
+from rulesets.families.moved import MOVED
+from rulesets.families.narrow import NARROW
+from rulesets.families.slices import SLICED
+from rulesets.families.window import WINDOWED
 from rulesets.family import Family, Step, splits, step
 from rulesets.ground import Leaf, constant, node
 from rulesets.ops import single

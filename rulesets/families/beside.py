@@ -1,6 +1,6 @@
 """Narrow families about transposes, reshapes, expansions and paddings beside other work.
 
-As in `rulesets.families_slices`: one family for each thing that something moves past.
+As in `rulesets.families.slices`: one family for each thing that something moves past.
 `turned-*` are transposes, `folded-*` reshapes, `spread-*` expansions, `ones-*` axes of
 length one that may come and go, `padded-twice` paddings of paddings.
 """
@@ -8,7 +8,7 @@ length one that may come and go, `padded-twice` paddings of paddings.
 import operator
 from collections.abc import Iterator
 
-from rulesets.families_narrow import (
+from rulesets.families.narrow import (
     ADD,
     ARITHMETIC,
     DIV,
@@ -21,7 +21,7 @@ from rulesets.families_narrow import (
     N,
     leaves,
 )
-from rulesets.families_slices import each
+from rulesets.families.slices import each
 from rulesets.family import Binary, Family, Step, Unary, step
 from rulesets.ground import Leaf
 from rulesets.size import symbol

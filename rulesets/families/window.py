@@ -1,6 +1,6 @@
 """Narrow families about products, convolutions and selections.
 
-As in `rulesets.families_narrow`: `affine` are matrix products with what scales and shifts
+As in `rulesets.families.narrow`: `affine` are matrix products with what scales and shifts
 rows and columns, `windows` the same of convolutions, `convolved` their sums, `pools` sums
 and factors of pools, `shifted` what a shift before a convolution becomes,
 `selected` and `slices` selections beside functions and beside what moves or joins.
@@ -8,7 +8,7 @@ and factors of pools, `shifted` what a shift before a convolution becomes,
 
 from collections.abc import Iterator
 
-from rulesets.families_narrow import (
+from rulesets.families.narrow import (
     ADD,
     ARITHMETIC,
     FUNCTIONS,

@@ -1,6 +1,6 @@
 """Narrow families about what folds into weights, biases and other constants.
 
-As in `rulesets.families_narrow`: few operators each, enumerated completely. `ones` and
+As in `rulesets.families.narrow`: few operators each, enumerated completely. `ones` and
 `single` are operands whose axes of length one may be left out, `rows` products of stacks of
 matrices and what folds into their weight, `scaled` and `channels` factors behind and before
 convolutions, `turned` around transposed ones, `grouped` around convolutions in groups,
@@ -10,7 +10,7 @@ of pools and sums, `filled` one number for all channels, `appended` sums of conc
 
 from collections.abc import Iterator
 
-from rulesets.families_narrow import ADD, MIN, MUL, OTHERS, SIZES, SUB, K, M, N, leaves
+from rulesets.families.narrow import ADD, MIN, MUL, OTHERS, SIZES, SUB, K, M, N, leaves
 from rulesets.family import Family, Step, step
 from rulesets.size import symbol
 from rulesets.tensor import Shape

@@ -7,7 +7,7 @@ outside; proofs say later that only the offsets matter.
 import operator
 from collections.abc import Callable, Iterable, Iterator
 
-from rulesets.families_narrow import (
+from rulesets.families.narrow import (
     ADD,
     DIV,
     FUNCTIONS,
