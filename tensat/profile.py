@@ -118,7 +118,9 @@ class _Job:
         with self.clock.stage("graph"):
             graph = running_graph(runtime, program, feeds, self.folder / "running.onnx")
         resident = graph.weight_bytes <= near_cache()
-        source = CpuCosts(self.store, runtime, threads=options.threads, resident=resident)
+        source = CpuCosts(
+            self.store, runtime, threads=options.threads, resident=resident, careful=True
+        )
         source.learn_pace()
         with self.clock.stage("model"):
             self._times(program, feeds, resident)

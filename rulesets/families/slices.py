@@ -173,6 +173,13 @@ def _unfolded(shape: Shape) -> Iterator[Step]:
         yield cut(2, 1, 2)
     if shape == (M, K, 4):
         yield step("Reshape", shape=(M, K, 1, 4))
+    if shape == (M, K, 24):
+        yield step("Reshape", shape=(M, K, 3, 2, 4))
+        yield cut(2, 8, 16)
+    if shape == (M, K, 3, 2, 4):
+        yield cut(2, 1, 2)
+    if shape == (M, K, 8):
+        yield step("Reshape", shape=(M, K, 1, 2, 4))
 
 
 # -- products and normalizations ---------------------------------------------------------
@@ -229,6 +236,7 @@ SLICED: tuple[Family, ...] = (
     narrow("cut-turned", leaves("x", 1, M, LONG, K), _turned, _none),
     narrow("cut-folded", leaves("x", 1, M, LONG, 12), _folded, _none),
     narrow("cut-unfolded", leaves("x", 1, M, K, 12), _unfolded, _none),
+    narrow("cut-unfolded-heads", leaves("x", 1, M, K, 24), _unfolded, _none),
     narrow(
         "cut-rows",
         (*leaves("x", 1, M, LONG, K), *leaves("w", 1, K, N)),

@@ -12,6 +12,7 @@ from tensat.costs.source import Signature
 
 _BLURRED = 1e-6  # seconds that no spread of a small kernel matters beside
 _LEFT = 0.125  # of a slow pace, in costs that are restated for the usual one
+_LEFT_AT_MOST = 0.5
 
 
 class Origin(StrEnum):
@@ -45,14 +46,17 @@ class Cost:
     runs: int = 0
     pace: float = 1.0
 
-    @property
-    def disturbance(self) -> float:
+    def disturbance(self, careful: bool = False) -> float:
         """How much the machine was disturbed: by how much it may be wrong, relative.
 
         Costs are restated for the usual pace, which takes most of a slow one away.
+
+        Args:
+            careful: Whether to think that more of it is left.
         """
         spread = self.spread if self.spread * self.seconds > _BLURRED else 0.0
-        return 0.0 if math.isinf(self.seconds) else spread + _LEFT * (self.pace - 1)
+        left = _LEFT_AT_MOST if careful else _LEFT
+        return 0.0 if math.isinf(self.seconds) else spread + left * (self.pace - 1)
 
 
 def mean_of(first: Cost, second: Cost) -> Cost:

@@ -38,6 +38,7 @@ from tensat.runtime.pace import Demand, calm, moved
 _METHOD = "CPU, single kernels 5"  # another number whenever the same kernel would differ
 _CALM = 0.12  # a disturbance below which a measurement is not made again
 _DISTURBED = 0.4  # one beyond which it is not kept
+_CAREFUL = 1.08  # slowness of the machine up to which a careful attempt is not repeated
 _PASSES = 4  # times that a kernel is measured at most
 _DISPATCH = "Dispatch"  # under this name the store has what a node costs besides
 _PACES = {"product": "Pace of a product", "memory": "Pace of memory"}
@@ -67,6 +68,7 @@ class CpuCosts:
         roofline: Roofline | None = None,
         budget: float = 0.02,
         resident: bool = False,
+        careful: bool = False,
     ) -> None:
         """Prepare to measure.
 
@@ -78,6 +80,8 @@ class CpuCosts:
             budget: Seconds of repetitions in one attempt to time a signature.
             resident: Whether the weights of the model that is asked for stay in a core's
                 own cache; such costs are kept apart.
+            careful: Whether to measure again wherever the machine was slow, in search of
+                sums that are right; without, of choices that are.
 
         Raises:
             ExecutionError: The runtime does not start.
@@ -93,6 +97,7 @@ class CpuCosts:
         self._roofline = roofline or Roofline()
         self._budget = budget
         self._resident = resident
+        self._careful = careful
         self._usual: Pace | None = None
 
     def seconds(
@@ -278,14 +283,18 @@ class CpuCosts:
                 if cost is None:
                     continue
                 before = found.get(signature)
-                if before is None or cost.disturbance < before.disturbance:
+                if before is None or self._wrong(cost) < self._wrong(before):
                     found[signature] = cost
                     self._keep(signature, cost)
-                if found[signature].disturbance > _CALM:
+                if self._wrong(found[signature]) > _CALM:
                     disturbed.append(signature)
                 if progress is not None:
                     progress(len(found), total)
             missing = disturbed
+
+    def _wrong(self, cost: Cost) -> float:
+        """By how much a measurement may be wrong, relative."""
+        return cost.disturbance(self._careful)
 
     def _keep(self, signature: Signature, cost: Cost) -> None:
         """Save a cost, unless it is too bad a measurement."""
@@ -304,6 +313,8 @@ class CpuCosts:
         if small is None:
             note = f"{signature.op} cannot be written in opset {signature.opset}"
             return Cost(math.inf, Origin.REFUSED, note=note)
+        if self._careful:
+            small = replace(small, slowest=_CAREFUL)
         left = math.inf if deadline is None else deadline - time.monotonic()
         timing = self._runtime.time(small, timeout=min(_PATIENCE, left + 1.0))
         if not isinstance(timing, Failure):
@@ -313,7 +324,7 @@ class CpuCosts:
             cost = Cost(
                 seconds, Origin.MEASURED, timing.spread, "", timing.runs, timing.pace
             )
-            unsteady = cost.disturbance > _DISTURBED
+            unsteady = self._wrong(cost) > _DISTURBED
             return replace(cost, origin=Origin.UNSTEADY) if unsteady else cost
         if timing.kind is FailureKind.CRASHED or _no_kernel(timing.text):
             return Cost(math.inf, Origin.REFUSED, note=str(timing))

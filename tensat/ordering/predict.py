@@ -70,7 +70,7 @@ def predict(
     for each in asked:
         given |= each.kernels
     distinct = list(dict.fromkeys(s for each in asked for s in each.signatures))
-    source = CpuCosts(store, runtime, threads=threads, resident=resident)
+    source = CpuCosts(store, runtime, threads=threads, resident=resident, careful=True)
     found = source.costs(distinct, time.monotonic() + seconds, None, given)
     costs = dict(zip(distinct, found, strict=True))
     pace = middle(paces_of(runtime, threads, weights))

@@ -156,6 +156,7 @@ class Kernel:
         budget: Seconds to spend on repetitions.
         demand: What the time of one copy follows.
         between: Bytes that are read between two runs, as the other weights of a model are.
+        slowest: Slowness of the machine up to which one attempt is enough.
     """
 
     model: bytes
@@ -168,6 +169,7 @@ class Kernel:
     budget: float = 0.015
     demand: Demand = _PLAIN
     between: int = 0
+    slowest: float = 1.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ _LEAST, _MOST = 9, 100  # rounds of an attempt
 _RETRIES = 1  # attempts after the first
 _ATTEMPTS = 5
 _WIDE = 0.08  # a spread from which on another attempt is made
-_SLOW = 1.5  # the machine's slowness that asks for one, too: yardsticks tell of less
 _FINEST = 1e-6  # seconds: clocks tell no more
 _FLOOD = 8 << 20  # bytes that drive everything else out of a core's own cache
 _BRIEF = 2e-3  # seconds of a run that notices what ran before it
@@ -116,7 +115,7 @@ class KernelClock:
         run = prepared(kernel)
         found = self._attempt(run, kernel)
         for _ in range(_RETRIES):
-            if found.pace <= _SLOW and found.spread <= _WIDE:
+            if found.pace <= kernel.slowest and found.spread <= _WIDE:
                 break
             again = self._attempt(run, kernel)
             found = min(found, again, key=lambda each: each.spread + each.pace)
