@@ -35,7 +35,7 @@ from tensat.errors import ExecutionError
 from tensat.runtime import Failure, FailureKind, Kernel, Pace, Runtime
 from tensat.runtime.pace import Demand, calm, moved
 
-_METHOD = "CPU, single kernels 5"  # another number whenever the same kernel would differ
+_METHOD = "CPU, single kernels 6"  # another number whenever the same kernel would differ
 _CALM = 0.12  # a disturbance below which a measurement is not made again
 _DISTURBED = 0.4  # one beyond which it is not kept
 _CAREFUL = 1.08  # slowness of the machine up to which a careful attempt is not repeated

@@ -36,6 +36,8 @@ _ATTEMPTS = 5
 _WIDE = 0.08  # a spread from which on another attempt is made
 _FINEST = 1e-6  # seconds: clocks tell no more
 _FLOOD = 8 << 20  # bytes that drive everything else out of a core's own cache
+_SETTLED = 8e-4  # seconds after which a product takes what it takes, whatever ran before
+_UNSETTLING = 3e-4  # seconds of a run that the product notices
 _BRIEF = 2e-3  # seconds of a run that notices what ran before it
 _SLICE = 0.05  # seconds for which one look at the pace holds
 _SOME = 48  # nodes of a dozen kinds
@@ -129,12 +131,13 @@ class KernelClock:
         with pinned(kernel.threads):
             before = self._slowness(kernel.threads)
             run()
-            brief = _once(run, now) < _BRIEF
+            once = _once(run, now)
+            brief, settle = once < _BRIEF, _SETTLED if once > _UNSETTLING else 0.0
             start = time.perf_counter()
             for turn in range(_MOST):
                 if turn >= _LEAST and time.perf_counter() - start > kernel.budget:
                     break
-                product = self._product(kernel.threads)
+                product = self._product(kernel.threads, settle)
                 idle()
                 without = _once(idle, now)
                 if others.size:
@@ -213,10 +216,19 @@ class KernelClock:
                 found.append(Pace(self._product(threads), weights))
         return found
 
-    def _product(self, threads: int) -> float:
-        """Return the seconds of a small product, undisturbed by interrupts."""
+    def _product(self, threads: int, settle: float = _SETTLED) -> float:
+        """Return the seconds of a small product, undisturbed by interrupts.
+
+        Args:
+            threads: Threads that compute.
+            settle: Seconds until a core is back at the clock of wide vectors, whatever ran
+                before.
+        """
         run, now = self._run(product, threads), clock(threads)
+        end = time.perf_counter() + settle
         run()
+        while time.perf_counter() < end:
+            run()
         return min(_once(run, now) for _ in range(2))
 
     def _stream(self, threads: int) -> float:
