@@ -94,16 +94,16 @@ class PartSearch:
         self.bound = 0.0
         self.proven = False
         self.rounds = 0
-        self.pairs = FEW_PAIRS
+        self.pairs = pairs_at_first(problem)
 
     def open(self) -> None:
         """What comes before the turns: relaxation, elimination, a better start."""
         end, slice_ = self.task.deadline, FIRST_SLICE
-        if len(self.whole.children) <= EASY:
+        if self.pairs < MOST_PAIRS:
             self.tighten(end if end.left < 1.5 * slice_ else end.sooner(slice_))
-        self.pairs = MOST_PAIRS
-        if not self.over():
-            self._eliminate()
+            self.pairs = MOST_PAIRS
+            if not self.over():
+                self._eliminate()
         if not self.over():
             self._adopt(solve_wide(self.task.program.problem, self.task.hint, end))
 
@@ -235,6 +235,11 @@ class PartSearch:
             self.proven = True
 
 
+def pairs_at_first(problem: Problem) -> float:
+    """How much elimination may do at once: little where relaxing may prove it as well."""
+    return FEW_PAIRS if len(problem.children) <= EASY else MOST_PAIRS
+
+
 def _is_tangled(program: Program) -> bool:
     return len(program.tangled) > TANGLED * len(program.problem.members)
 
@@ -277,7 +282,8 @@ def solve_part(
         The best choice and bound found; `proven` means that no choice of the problem is
         better than `upper` and than the choice returned.
     """
-    narrow = solve_narrow(problem, hint, upper, step, deadline, FEW_PAIRS)
+    pairs = pairs_at_first(problem)
+    narrow = solve_narrow(problem, hint, upper, step, deadline, pairs)
     if narrow is not None:
         return Answer(narrow, cost_of(problem, narrow), True, rounds=0)
     task = Task(build(problem), hint, upper, step, deadline, (), seed, workers)
