@@ -10,15 +10,13 @@ of pools and sums, `filled` one number for all channels, `appended` sums of conc
 
 from collections.abc import Iterator
 
+from rulesets.families.images import CONV, IMAGE, IMAGES, MATMUL, TURNED, B, C, H, W, window
 from rulesets.families.narrow import ADD, MIN, MUL, OTHERS, SIZES, SUB, K, M, N, leaves
 from rulesets.family import Family, Step, step
 from rulesets.size import symbol
 from rulesets.tensor import Shape
 
-B, C, H, W = symbol("b"), symbol("c"), symbol("h"), symbol("w")
 L, P, Q = symbol("l"), symbol("u"), symbol("v")
-IMAGE = {**SIZES, "b": 2, "c": 3, "h": 5, "w": 6, "k": 4, "n": 2}
-IMAGES = {**OTHERS, "b": 3, "c": 2, "h": 7, "w": 5, "k": 5, "n": 3}
 SMALL = {**IMAGE, "h": 3, "w": 4}
 SMALLS = {**IMAGES, "h": 4, "w": 3}
 GROUPS = {**SMALL, "c": 2, "l": 3, "h": 3, "w": 4, "u": 2, "v": 3}
@@ -26,18 +24,10 @@ OTHER_GROUPS = {**SMALLS, "c": 3, "l": 2, "h": 4, "w": 3, "u": 3, "v": 2}
 STACK = {**SIZES, "b": 5}
 STACKS = {**OTHERS, "b": 4}
 
-MATMUL = step("MatMul")
 
-
-def _window(op: str, **attributes: object) -> Step:
-    given = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), **attributes}
-    return step(op, **given)  # type: ignore[arg-type]
-
-
-CONV, TURNED = _window("Conv"), _window("ConvTranspose", output_padding=(0, 0))
-GROUPED = _window("Conv", group=2)
-GROUPED_TURNED = _window("ConvTranspose", output_padding=(0, 0), group=2)
-AVERAGE = _window("AveragePool", kernel=(3, 3), pads=(1, 1, 1, 1))
+GROUPED = window("Conv", group=2)
+GROUPED_TURNED = window("ConvTranspose", output_padding=(0, 0), group=2)
+AVERAGE = window("AveragePool", kernel=(3, 3), pads=(1, 1, 1, 1))
 GLOBAL = (step("GlobalAveragePool"), step("GlobalMaxPool"))
 
 
@@ -164,7 +154,7 @@ def _shifts_unary(shape: Shape) -> Iterator[Step]:
 
 def _shifts_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == (B, C, H, W) and b == (K, C, P, Q):
-        yield _window("Conv", strides=(2, 1))
+        yield window("Conv", strides=(2, 1))
     if a == (B, C, H, W) and b in ((C, 1, 1), ()):
         yield ADD
     if a == (K, C, P, Q) and b == (C, 1, 1):

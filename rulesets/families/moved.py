@@ -12,20 +12,15 @@ from collections.abc import Iterator
 
 from rulesets.families.folded import (
     GROUPS,
-    IMAGE,
-    IMAGES,
     OTHER_GROUPS,
     SMALL,
     SMALLS,
-    B,
-    C,
-    H,
     L,
     P,
     Q,
-    W,
     reshaped,
 )
+from rulesets.families.images import IMAGE, IMAGES, MATMUL, B, C, H, W, window
 from rulesets.families.narrow import ADD, MAX, MIN, MUL, OTHERS, SIZES, K, M, N, leaves
 from rulesets.families.narrow import number as literal
 from rulesets.family import Family, Step, step
@@ -36,13 +31,6 @@ ROW = {**SIZES, "k": 3, "n": 4}
 ROWS = {**OTHERS, "k": 2, "n": 5}
 HALVES = {**IMAGE, "b": 1, "l": 3, "c": 2, "h": 3, "w": 4, "u": 2, "v": 3}
 OTHER_HALVES = {**IMAGES, "b": 2, "l": 2, "c": 3, "h": 4, "w": 3, "u": 3, "v": 2}
-MATMUL = step("MatMul")
-
-
-def _window(op: str, rank: int = 2, **attributes: object) -> Step:
-    ones = (1,) * rank
-    given = {"strides": ones, "pads": (0, 0) * rank, "dilations": ones, **attributes}
-    return step(op, **given)  # type: ignore[arg-type]
 
 
 def _never(*_: Shape) -> Iterator[Step]:
@@ -56,9 +44,9 @@ def _padded_unary(shape: Shape) -> Iterator[Step]:
     if shape == (B, C, H, W):
         yield step("Relu")
         yield step("Pad", pads=(0, 0, 1, 1, 0, 0, 1, 1))
-        yield _window("MaxPool", kernel=(3, 3), pads=(1, 1, 1, 1))
+        yield window("MaxPool", kernel=(3, 3), pads=(1, 1, 1, 1))
     elif shape == (B, C, H + 2, W + 2):
-        yield _window("MaxPool", kernel=(3, 3))
+        yield window("MaxPool", kernel=(3, 3))
 
 
 def _enlarged_unary(shape: Shape) -> Iterator[Step]:
@@ -76,7 +64,7 @@ def _enlarged_binary(a: Shape, b: Shape) -> Iterator[Step]:
         (3, 2): (1, 1, 1, 1),
     }
     if a == (B, C, H, W) and b[:2] == (K, C):
-        yield _window("Conv", pads=pads[b[2:]])  # type: ignore[index]
+        yield window("Conv", pads=pads[b[2:]])  # type: ignore[index]
 
 
 # -- kernels as matrices -------------------------------------------------------------------
@@ -93,9 +81,9 @@ def _pointwise_unary(shape: Shape) -> Iterator[Step]:
 
 def _pointwise_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == (B, C, H, W) and b[1:] == (C, P, Q):
-        yield _window("Conv", pads=(1, 1, 1, 1))
+        yield window("Conv", pads=(1, 1, 1, 1))
     elif a[:2] == (B, K) and b == (N, K, 1, 1):
-        yield _window("Conv")
+        yield window("Conv")
     elif a == (N, K) and b == (K, C * P * Q):
         yield MATMUL
 
@@ -116,8 +104,8 @@ def _halved_binary(a: Shape, b: Shape) -> Iterator[Step]:
         (L * 2, 4, 3): 1,
     }
     if a in ((B, 8, H, W), (B, 4, W)) and len(b) == len(a) and b in groups:
-        window = {"strides": (2,), "pads": (0, 1)} if len(a) == 3 else {"pads": (1,) * 4}
-        yield _window("Conv", len(a) - 2, group=groups[b], **window)
+        moves = {"strides": (2,), "pads": (0, 1)} if len(a) == 3 else {"pads": (1,) * 4}
+        yield window("Conv", len(a) - 2, group=groups[b], **moves)
     if a in ((2, 2, L, 1, 18), (1, 2, L, 1, 6)) and b == (1, 2, 1, 2, 1):
         yield MUL
 
@@ -137,7 +125,7 @@ def _one_row_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a in ((1, K), (1, 1, K)) and b == (K, N):
         yield MATMUL
     elif a == (1, K, 1, 1) and b == (N, K, 1, 1):
-        yield _window("Conv")
+        yield window("Conv")
 
 
 def _flattened_unary(shape: Shape) -> Iterator[Step]:
@@ -179,7 +167,7 @@ def _group_shifts_unary(shape: Shape) -> Iterator[Step]:
 
 def _group_shifts_binary(a: Shape, b: Shape) -> Iterator[Step]:
     if a == (B, C * 2, H, W) and b == (L * 2, C, P, Q):
-        yield _window("Conv", group=2, strides=(2, 1))
+        yield window("Conv", group=2, strides=(2, 1))
     elif (a, b) == ((2, L, C, P, Q), (2, 1, C, 1, 1)):
         yield MUL
     elif len(a) == 4 and b == (a[1], 1, 1):

@@ -8,6 +8,7 @@ and factors of pools, `shifted` what a shift before a convolution becomes,
 
 from collections.abc import Iterator
 
+from rulesets.families.images import CONV, IMAGE, IMAGES, MATMUL, TURNED, B, C, H, W, window
 from rulesets.families.narrow import (
     ADD,
     ARITHMETIC,
@@ -22,25 +23,12 @@ from rulesets.families.narrow import (
     leaves,
 )
 from rulesets.family import Family, Step, step
-from rulesets.size import symbol
 from rulesets.tensor import Shape
 
-B, C, H, W = symbol("b"), symbol("c"), symbol("h"), symbol("w")
-IMAGE = {**SIZES, "b": 2, "c": 3, "h": 5, "w": 6, "k": 4, "n": 2}
-IMAGES = {**OTHERS, "b": 3, "c": 2, "h": 7, "w": 5, "k": 5, "n": 3}
-MATMUL = step("MatMul")
-
-
-def _window(op: str, **attributes: object) -> Step:
-    given = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), **attributes}
-    return step(op, **given)  # type: ignore[arg-type]
-
-
-CONV, TURNED = _window("Conv"), _window("ConvTranspose", output_padding=(0, 0))
 POOL = {"kernel": (3, 3), "pads": (1, 1, 1, 1)}
 POOLS = (
-    _window("AveragePool", count_include_pad=1, **POOL),
-    _window("MaxPool", **POOL),
+    window("AveragePool", count_include_pad=1, **POOL),
+    window("MaxPool", **POOL),
     step("GlobalAveragePool"),
     step("GlobalMaxPool"),
 )
