@@ -7,6 +7,7 @@ and factors of pools, `shifted` what a shift before a convolution becomes,
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from rulesets.families.images import CONV, IMAGE, IMAGES, MATMUL, TURNED, B, C, H, W, window
 from rulesets.families.narrow import (
@@ -25,7 +26,7 @@ from rulesets.families.narrow import (
 from rulesets.family import Family, Step, step
 from rulesets.tensor import Shape
 
-POOL = {"kernel": (3, 3), "pads": (1, 1, 1, 1)}
+POOL: dict[str, Any] = {"kernel": (3, 3), "pads": (1, 1, 1, 1)}
 POOLS = (
     window("AveragePool", count_include_pad=1, **POOL),
     window("MaxPool", **POOL),

@@ -15,15 +15,13 @@ from tensat.costs.cost import Origin
 from tensat.costs.cuda import (
     CudaCosts,
     CudaOptions,
-    Gpu,
-    gpu_of,
     machine_of,
     open_cuda,
     setting_of,
 )
 from tensat.costs.roofline import Machine
 from tensat.costs.source import Argument, CostSource, Signature
-from tensat.costs.store import CostStore, Setting
+from tensat.costs.store import CostStore
 from tensat.cuda.bench import LocalBench
 from tensat.cuda.child import ChildBench
 from tensat.cuda.clock import Patience
@@ -382,25 +380,3 @@ def test_bounds_are_below_what_is_measured(store: CostStore) -> None:
     assert source.known(asked) == measured
     half = replace(asked[1], outputs=(Argument("float16", (64, 512)),))
     assert source.floor(half) < 0.1 * source.floor(asked[1])
-
-
-# --------------------------------------------------------------------- what a key tells
-@pytest.mark.parametrize(
-    "settings",
-    [Settings(), Settings(tf32=True, conv_search="HEURISTIC"), Settings(prefer_nhwc=True)],
-    ids=["usual", "tf32", "nhwc"],
-)
-def test_a_key_tells_the_gpu(settings: Settings) -> None:
-    """Device, version and settings come back, so that a table is enough."""
-    gpu = gpu_of(setting_of(FACTS, settings))
-    assert gpu == Gpu("Simulated compute 9.9", "1.99.0", settings)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [None, Setting("a processor", "onnxruntime 1.32.0 CPU, single kernels 4", 1)],
-    ids=["estimates", "processor"],
-)
-def test_other_keys_tell_no_gpu(setting: Setting | None) -> None:
-    """Costs of a processor, and costs of nothing."""
-    assert gpu_of(setting) is None
